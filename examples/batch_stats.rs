@@ -1,7 +1,9 @@
-//! Statistics of a batch: mean and variance of every column in one pass over the rows, by a `fold` whose states are merged across warps and
-//! blocks (T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm for computing sample variances, 1979).
+//! Statistics of a batch: mean and variance of every column in one pass over the rows, by a `fold` whose states are
+//! merged across warps and blocks (T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm
+//! for computing sample variances, 1979).
 //!
-//! Blocks share the rows of their columns. The last one that is done has the states of all of them, and writes both outputs.
+//! Blocks share the rows of their columns. The last one that is done has the states of all of them, and writes both
+//! outputs.
 
 mod support;
 

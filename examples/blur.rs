@@ -1,4 +1,5 @@
-//! A stencil in two stages: horizontal sums in shared memory, with the rows of halo that the vertical sums ask for, which nobody writes down.
+//! A stencil in two stages: horizontal sums in shared memory, with the rows of halo that the vertical sums ask for,
+//! which nobody writes down.
 
 mod support;
 

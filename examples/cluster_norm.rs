@@ -1,5 +1,5 @@
-//! RMS normalisation of long rows: the eight blocks of a cluster share a row. Each copies its part to shared memory once, by the accelerator, and all of
-//! them combine their sums of squares.
+//! RMS normalisation of long rows: the eight blocks of a cluster share a row. Each copies its part to shared memory
+//! once, by the accelerator, and all of them combine their sums of squares.
 
 mod support;
 

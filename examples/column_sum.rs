@@ -1,7 +1,8 @@
-//! Sums of columns: the lanes of a warp read neighbouring columns, the warps of a block take rows in turn, and what they have
-//! is combined.
+//! Sums of columns: the lanes of a warp read neighbouring columns, the warps of a block take rows in turn, and what
+//! they have is combined.
 //!
-//! Once with a block for all rows of its columns; once with rows split over blocks, so that few columns keep a GPU busy, too.
+//! Once with a block for all rows of its columns; once with rows split over blocks, so that few columns keep a GPU
+//! busy, too.
 
 mod support;
 

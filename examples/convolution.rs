@@ -1,7 +1,8 @@
-//! Stencils whose tiles come while the threads compute: a block goes down the rows of an image, and what it needs next is on its way to shared
-//! memory. Halos, rings, waits and barriers are derived.
+//! Stencils whose tiles come while the threads compute: a block goes down the rows of an image, and what it needs next
+//! is on its way to shared memory. Halos, rings, waits and barriers are derived.
 //!
-//! Once with copies by threads (`cp.async`), for any size, padding included; once by the accelerator, for three stages in a row.
+//! Once with copies by threads (`cp.async`), for any size, padding included; once by the accelerator, for three stages
+//! in a row.
 
 mod support;
 

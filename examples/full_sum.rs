@@ -1,5 +1,6 @@
-//! One result of a whole tensor, computed by all blocks: a sum, the place of the largest element, mean and variance. Each block reduces a part,
-//! and the last one to arrive merges what all of them have, in an order that does not depend on which block that is.
+//! One result of a whole tensor, computed by all blocks: a sum, the place of the largest element, mean and variance.
+//! Each block reduces a part, and the last one to arrive merges what all of them have, in an order that does not depend
+//! on which block that is.
 
 mod support;
 
@@ -41,7 +42,8 @@ schedule! {
         }
     }
 
-    /// Mean, squared deviations from it, and number of all elements, by Welford's steps and the merge of Chan, Golub and LeVeque
+    /// Mean, squared deviations from it, and number of all elements, by Welford's steps and the merge of Chan, Golub
+    /// and LeVeque
     pub kernel FullVariance(x: f32[N]) -> (mean: f32[], m2: f32[], count: f32[])
     {
         (mean, m2, count)[] = fold(|k| init (0.0, 0.0, 0.0),

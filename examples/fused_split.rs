@@ -1,5 +1,6 @@
-//! What an iteration of a merged and split axis needs, for factors that divide rows and one that does not: `KERNEL.explanation` names the
-//! regions, and none holds more elements than are read. (One thread: the point is the region.)
+//! What an iteration of a merged and split axis needs, for factors that divide rows and one that does not:
+//! `KERNEL.explanation` names the regions, and none holds more elements than are read. (One thread: the point is the
+//! region.)
 
 mod support;
 

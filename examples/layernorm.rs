@@ -1,6 +1,7 @@
-//! Layer normalisation. Once with mean and variance of a row in one pass, by a `fold` whose states are merged across threads
-//! (T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm for computing sample variances, 1979);
-//! once in two passes over the row, which is in registers: the mean, then the mean square of what is left.
+//! Layer normalisation. Once with mean and variance of a row in one pass, by a `fold` whose states are merged across
+//! threads (T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm for computing sample
+//! variances, 1979); once in two passes over the row, which is in registers: the mean, then the mean square of what is
+//! left.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Transposes with a factor each: the four blocks of a cluster read one tile, of which each fetches a quarter for all of them.
+//! Transposes with a factor each: the four blocks of a cluster read one tile, of which each fetches a quarter for all
+//! of them.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Softmax by blocks that take several rows: as many blocks as the device runs at one time, each row after row. The launch may begin before the one in
-//! front of it has ended.
+//! Softmax by blocks that take several rows: as many blocks as the device runs at one time, each row after row. The
+//! launch may begin before the one before it has ended.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! RMS normalisation: bf16 in and out, f32 inside, a weight for each column. The sum of squares of a row is combined across the threads
-//! of its block, which read the row once, 16 bytes at a time.
+//! RMS normalisation: bf16 in and out, f32 inside, a weight for each column. The sum of squares of a row is combined
+//! across the threads of its block, which read the row once, 16 bytes at a time.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! RMS normalisation by roles in clusters: a warpgroup of each block fetches its part of rows, two combine their sums with those of the other blocks and
-//! compute, one stores. Only those that compute wait for other blocks; the others go on, from row to row of a persistent launch.
+//! RMS normalisation by roles in clusters: a warpgroup of each block fetches its part of rows, two combine their sums
+//! with those of the other blocks and compute, one stores. Only those that compute wait for other blocks; the others go
+//! on, from row to row of a persistent launch.
 
 mod support;
 

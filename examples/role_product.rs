@@ -1,4 +1,5 @@
-//! A matrix product by roles in clusters: one warp fetches tiles ahead, eight multiply, and two blocks read one tile of `b`.
+//! A matrix product by roles in clusters: one warp fetches tiles ahead, eight multiply, and two blocks read one tile of
+//! `b`.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Softmax by roles: a warpgroup fetches rows, two compute, one stores; each goes on while the others work on other rows, from tile to tile of a
-//! persistent launch. Nobody writes a barrier.
+//! Softmax by roles: a warpgroup fetches rows, two compute, one stores; each goes on while the others work on other
+//! rows, from tile to tile of a persistent launch. Nobody writes a barrier.
 
 mod support;
 

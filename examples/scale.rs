@@ -1,7 +1,7 @@
 //! Merging discontiguous axes: legal exactly when the vectorised axis divides the inner extent.
 //!
-//! `x` may be a slice of a larger tensor, with gaps between rows and between planes. Four elements never cross a row, since
-//! 4 divides 64; `split mn by 24` and `vectorize` of the inner part would, and does not compile.
+//! `x` may be a slice of a larger tensor, with gaps between rows and between planes. Four elements never cross a row,
+//! since 4 divides 64; `split mn by 24` and `vectorize` of the inner part would, and does not compile.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Softmax over rows: each element is read once, exponentiated once and written once. A block keeps its row in registers;
-//! the maximum and the sum are combined across its threads.
+//! Softmax over rows: each element is read once, exponentiated once and written once. A block keeps its row in
+//! registers; the maximum and the sum are combined across its threads.
 
 mod support;
 

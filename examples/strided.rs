@@ -1,5 +1,5 @@
-//! Strided tensors in and out: the kernel adds a row vector to a window of a larger matrix, and writes into a window of another one.
-//! Not a byte outside the window changes.
+//! Strided tensors in and out: the kernel adds a row vector to a window of a larger matrix, and writes into a window of
+//! another one. Not a byte outside the window changes.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! A transpose by tiles: one copy of the tensor memory accelerator brings a tile to shared memory, swizzled so that a warp reads it
-//! across its rows without bank conflicts, and every warp writes whole sectors.
+//! A transpose by tiles: one copy of the tensor memory accelerator brings a tile to shared memory, swizzled so that a
+//! warp reads it across its rows without bank conflicts, and every warp writes whole sectors.
 
 mod support;
 

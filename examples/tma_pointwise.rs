@@ -1,7 +1,8 @@
-//! A fused pointwise kernel as a pipeline: the accelerator brings tiles of both inputs to rings in shared memory, several tiles ahead of
-//! the threads, and takes results from a ring of their own while the next tile is computed.
+//! A fused pointwise kernel as a pipeline: the accelerator brings tiles of both inputs to rings in shared memory,
+//! several tiles ahead of the threads, and takes results from a ring of their own while the next tile is computed.
 //!
-//! Twice: for any size by tiles of a tensor map, which cuts the last one, and for whole tiles by runs of memory (`cp.async.bulk`).
+//! Twice: for any size by tiles of a tensor map, which cuts the last one, and for whole tiles by runs of memory
+//! (`cp.async.bulk`).
 
 mod support;
 

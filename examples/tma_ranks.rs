@@ -1,5 +1,5 @@
-//! A copy by the tensor memory accelerator in every rank that it has: to shared memory and from there to the output, without a thread
-//! reading device memory.
+//! A copy by the tensor memory accelerator in every rank that it has: to shared memory and from there to the output,
+//! without a thread reading device memory.
 
 mod support;
 

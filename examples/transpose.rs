@@ -1,4 +1,5 @@
-//! A transpose straight through global memory: correct for every size, and slow on purpose; `tiled_transpose` stages tiles.
+//! A transpose straight through global memory: correct for every size, and slow on purpose; `tiled_transpose` stages
+//! tiles.
 
 mod support;
 

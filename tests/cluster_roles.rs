@@ -1,6 +1,7 @@
-//! Roles in clusters: one role of each block makes its part of what the roles of all blocks read, and they tell each other. Every kernel runs for awkward
-//! sizes, with several numbers of blocks if it is persistent, under several seeds, and gives what `reference()` does; each byte is fetched once for a
-//! cluster; each part of the protocol is missed by the separate checker, and by the emulator.
+//! Roles in clusters: one role of each block makes its part of what the roles of all blocks read, and they tell each
+//! other. Every kernel runs for awkward sizes, with several numbers of blocks if it is persistent, under several seeds,
+//! and gives what `reference()` does; each byte is fetched once for a cluster; each part of the protocol is missed by
+//! the separate checker, and by the emulator.
 
 mod support;
 
@@ -94,8 +95,8 @@ fn tried_at(source: &str, sizes: &[&[i64]]) -> Compiled {
     kernel
 }
 
-/// What the separate checker does not miss of waits, releases, expectations, copies and barriers of the cluster that are left out of the first entry point,
-/// of releases to the own block only, and of arrivals that are one more or less.
+/// What the separate checker does not miss of waits, releases, expectations, copies and barriers of the cluster that
+/// are left out of the first entry point, of releases to the own block only, and of arrivals that are one more or less.
 fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
     let own = &kernel.entries[0].kernel;
     let launches: Vec<Launch> = sizes.iter().flat_map(|dims| launches(kernel, dims)).collect();
@@ -294,8 +295,9 @@ fn refused(source: &str) -> Refusal {
     finished(source).err().unwrap_or_else(|| panic!("accepted: {source}"))
 }
 
-/// The PTX of the first entry point, with each wait, arrival and copy left out, and one arrival more at each barrier: how many the emulator noticed. It
-/// knows nothing of roles and clusters: it finds races, lost bytes, blocks that are gone, and threads that wait forever.
+/// The PTX of the first entry point, with each wait, arrival and copy left out, and one arrival more at each barrier:
+/// how many the emulator noticed. It knows nothing of roles and clusters: it finds races, lost bytes, blocks that are
+/// gone, and threads that wait forever.
 fn noticed(info: &KernelInfo, dims: &[i64]) -> usize {
     assert!(!is_wrong(info, dims, info.ptx.text.to_string()));
     let (mut noticed, mut at) = (0, 0);
@@ -349,7 +351,8 @@ fn mistakes_are_noticed_by_the_emulator() {
     assert!(is_wrong(info, &dims, text.join("\n")), "releases to the first block");
 }
 
-/// Rows shared by the blocks of a cluster, drawn: what is reduced, by how many threads of which roles, and how it comes and goes.
+/// Rows shared by the blocks of a cluster, drawn: what is reduced, by how many threads of which roles, and how it comes
+/// and goes.
 fn rows_by_roles(draw: &mut Draw) -> String {
     let (cluster, warps) = (*draw.pick(&[2, 4, 8]), *draw.pick(&[1, 2, 4]));
     let (threads, turns) = (32 * warps, *draw.pick(&[1, 2, 3]));

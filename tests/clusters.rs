@@ -1,5 +1,5 @@
-//! Clusters: axes that are given to the blocks of one, and what these combine. Every kernel runs for awkward sizes and gives what
-//! `reference()` does, under several seeds.
+//! Clusters: axes that are given to the blocks of one, and what these combine. Every kernel runs for awkward sizes and
+//! gives what `reference()` does, under several seeds.
 
 mod support;
 
@@ -179,11 +179,12 @@ fn what_blocks_do_they_do_in_clusters() {
     tried(warps, &[&[1, 1], &[7, 33], &[5, 1000]], 3);
 }
 
-/// Without a barrier of the cluster, or with one of each block in its place, the separate checker finds something wrong: in front of the states
-/// that blocks write to each other, and behind them.
+/// Without a barrier of the cluster, or with one of each block in its place, the separate checker finds something
+/// wrong: before the states that blocks write to each other, and after them.
 #[test]
 fn each_barrier_of_a_cluster_is_missed() {
-    // Of two exchanges in a loop, each has one barrier, which is the one in front of the other; blocks begin behind one more.
+    // Of two exchanges in a loop, each has one barrier, which is the one before the other; blocks begin after one
+    // more.
     let looped = "kernel K(x: f32[M, N]) -> (y: f32[M, N]) where N <= 256 {
         m[i] = max(|j| x[i, j]);
         s[i] = sum(|j| x[i, j] - m[i]);
@@ -232,7 +233,8 @@ fn norm(split: &str, ops: &str, facts: &str, stage: &str) -> String {
     )
 }
 
-/// Copies of a block in its shared memory, read by stages of the cluster: each block holds the part of the row that it reads.
+/// Copies of a block in its shared memory, read by stages of the cluster: each block holds the part of the row that it
+/// reads.
 #[test]
 fn blocks_hold_the_part_that_they_read() {
     let scalar = "split jc by 64 -> r, t; bind t: thread;";
@@ -264,7 +266,8 @@ fn blocks_hold_the_part_that_they_read() {
     }
 }
 
-/// Stages that divide the blocks of a cluster in other ways than the one around: a block reads the part that its number stands for.
+/// Stages that divide the blocks of a cluster in other ways than the one around: a block reads the part that its number
+/// stands for.
 #[test]
 fn stages_may_divide_the_blocks_in_other_ways() {
     for (ops, held) in [

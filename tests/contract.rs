@@ -1,5 +1,5 @@
-//! The numeric contract, type by type: tables over all types and edge values, from source text to the emulator and the reference, against
-//! the host's own arithmetic.
+//! The numeric contract, type by type: tables over all types and edge values, from source text to the emulator and the
+//! reference, against the host's own arithmetic.
 
 use tilewright::__private::{Arg, DynamicTensor, launch, reference};
 use tilewright::kernel::ElementType;

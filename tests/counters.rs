@@ -1,5 +1,5 @@
-//! What kernels of several stages read, write and wait for, as the emulator counts it: each input byte once and in whole sectors, halos
-//! by their arithmetic, no bank conflicts.
+//! What kernels of several stages read, write and wait for, as the emulator counts it: each input byte once and in
+//! whole sectors, halos by their arithmetic, no bank conflicts.
 
 mod support;
 
@@ -94,7 +94,8 @@ fn rows_of_roles_in_clusters_are_read_once() {
     }
 }
 
-/// Rows that one role fetches and another one stores: each byte once, by the accelerator, and no conflicts where the third one computes.
+/// Rows that one role fetches and another one stores: each byte once, by the accelerator, and no conflicts where the
+/// third one computes.
 #[test]
 fn rows_of_roles_are_read_once() {
     for (m, n) in [(5, 1024), (4, 4096)] {
@@ -113,7 +114,8 @@ fn tiles_are_read_once_for_a_cluster() {
     assert_eq!((found.loaded, found.stored, found.conflicts), (clusters * m * n * 4 + stored, stored, 0));
 }
 
-/// RMS normalisation whose rows are staged in shared memory, by threads and by the accelerator: each byte of a row still comes once.
+/// RMS normalisation whose rows are staged in shared memory, by threads and by the accelerator: each byte of a row
+/// still comes once.
 #[test]
 fn staged_rows_are_read_once() {
     let staged = |stage: &str| {

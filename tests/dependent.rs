@@ -1,5 +1,6 @@
-//! Launches that may begin before the one in front of them has ended: every access of memory of the device comes behind the wait for that, in each entry
-//! point. The separate checker and the emulator find a kernel that does not wait, each by itself.
+//! Launches that may begin before the one before them has ended: every access of memory of the device comes after
+//! the wait for that, in each entry point. The separate checker and the emulator find a kernel that does not wait, each
+//! by itself.
 
 mod support;
 

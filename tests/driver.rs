@@ -1,7 +1,8 @@
-//! The runtime's GPU half, over a CUDA driver library without a GPU (`fake-driver`, which says what that shows and what not).
+//! The runtime's GPU half, over a CUDA driver library without a GPU (`fake-driver`, which says what that shows and what
+//! not).
 //!
-//! Each test runs itself again in a process that finds that library as `libcuda.so.1`, once for each order of execution: work is done
-//! at once, as late as possible, or as a seed says.
+//! Each test runs itself again in a process that finds that library as `libcuda.so.1`, once for each order of
+//! execution: work is done at once, as late as possible, or as a seed says.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "foreign memory, streams of another library")]
 
@@ -51,7 +52,7 @@ schedule! {
         schedule z { split i by 32 -> g, t; bind g: grid; bind t: thread; }
     }
 
-    /// z = 3 · x, which may begin before the launch in front of it has ended
+    /// z = 3 · x, which may begin before the launch before it has ended
     kernel Next(x: f32[N]) -> (z: f32[N]) {
         z[i] = x[i] * 3.0;
         launch dependent;
@@ -404,7 +405,7 @@ tests! {
         }
     }
 
-    /// Each waits for the one in front of it, directly and in a graph.
+    /// Each waits for the one before it, directly and in a graph.
     fn dependent_launches_follow_each_other(EVERY) {
         let device = gpu();
         let host = numbers(100, 3);
@@ -420,7 +421,8 @@ tests! {
         assert_eq!(w.to_vec().unwrap(), nine);
     }
 
-    /// Blocks of a launch share memory that no other one has; it is kept as long as a run may need it, and used again by the same stream.
+    /// Blocks of a launch share memory that no other one has; it is kept as long as a run may need it, and used again
+    /// by the same stream.
     fn launches_have_memory_of_their_own(EVERY) {
         let device = gpu();
         {

@@ -1,4 +1,5 @@
-//! The examples that hand values from stage to stage or combine threads, at awkward sizes: what they print is tested here.
+//! The examples that hand values from stage to stage or combine threads, at awkward sizes: what they print is tested
+//! here.
 
 use std::path::Path;
 

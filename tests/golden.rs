@@ -1,5 +1,5 @@
-//! What the examples compile to, PTX and explanation, against the files in `tests/golden`: a change of the compiler shows as a
-//! readable difference. `cargo xtask bless` rewrites them.
+//! What the examples compile to, PTX and explanation, against the files in `tests/golden`: a change of the compiler
+//! shows as a readable difference. `cargo xtask bless` rewrites them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Reductions across blocks: workspaces, counters, the last block. Every kernel runs for awkward sizes, under seeds that let blocks and
-//! warps come in other orders, and gives what `reference()` does; the separate checker and the emulator notice what is left out.
+//! Reductions across blocks: workspaces, counters, the last block. Every kernel runs for awkward sizes, under seeds
+//! that let blocks and warps come in other orders, and gives what `reference()` does; the separate checker and the
+//! emulator notice what is left out.
 
 mod support;
 
@@ -29,7 +30,7 @@ schedule! {
         }
     }
 
-    /// A split of rows over blocks, with something to do behind the sum.
+    /// A split of rows over blocks, with something to do after the sum.
     pub kernel Norms(x: f32[M, N]) -> (y: f32[N])
     {
         y[j] = sqrt(sum(|i| x[i, j] * x[i, j]));
@@ -126,7 +127,8 @@ schedule! {
         }
     }
 
-    /// Terms of two axes, both over the grid, some of them lanes of one warp; three bytes an element and states of two types.
+    /// Terms of two axes, both over the grid, some of them lanes of one warp; three bytes an element and states of two
+    /// types.
     pub kernel AnyNan(x: f16[M, N]) -> (y: bool[])
     {
         y[] = any(|i, j| x[i, j] != x[i, j]);
@@ -171,7 +173,7 @@ updated! {
 }
 
 schedule! {
-    /// Several results of a thread and several groups, and something to do behind it.
+    /// Several results of a thread and several groups, and something to do after it.
     kernel ColumnMax(x: f32[M, N]) -> (y: f32[N]) {
         y[j] = exp(max(|i| x[i, j]));
         schedule y {
@@ -259,7 +261,8 @@ fn ranks_are_in_the_order_of_values() {
     }
 }
 
-/// Sums of numbers so small that memory adds them as zeros: in the interval of the reference, and not what `by grid` gives.
+/// Sums of numbers so small that memory adds them as zeros: in the interval of the reference, and not what `by grid`
+/// gives.
 #[test]
 fn memory_adds_no_subnormal_numbers() {
     let device = Device::emulator(EmulatorOptions::default());
@@ -429,7 +432,8 @@ fn nothing_is_left_out() {
     assert!(tried >= 15, "{tried}");
 }
 
-/// The threads of the last block know that it is the last, by whatever means, and do not wait for the one that arrived: they read too early.
+/// The threads of the last block know that it is the last, by whatever means, and do not wait for the one that arrived:
+/// they read too early.
 #[test]
 fn the_decision_is_a_barrier() {
     use tilewright_compiler::kernel_ir::{Op, Type, Value};
@@ -471,7 +475,8 @@ fn the_emulator_notices_what_orders_nothing() {
     }
 }
 
-/// Every barrier of every kernel here is missed by the emulator: without it something races, does not end or comes out wrong, under some seed.
+/// Every barrier of every kernel here is missed by the emulator: without it something races, does not end or comes out
+/// wrong, under some seed.
 #[test]
 fn the_emulator_misses_every_barrier() {
     let (mut tried, mut kept) = (0, Vec::new());
@@ -609,7 +614,7 @@ fn random_reductions() {
 }
 
 /// Of one result by atomic operations only the first thread of the last block hears: what the others write for another
-/// output is before or behind its arrival, as the outputs come.
+/// output is before or after its arrival, as the outputs come.
 #[test]
 fn atomic_results_stand_beside_other_outputs() {
     const PERSISTENT: &str = "launch persistent;";
@@ -628,7 +633,7 @@ fn atomic_results_stand_beside_other_outputs() {
     };
     let [y, z] = ["y[j] = v[j];", "z[o] = sum(|j| v[j]);"];
     let sizes: &[&[i64]] = &[&[1], &[33], &[200], &[0]];
-    // Nobody waits behind the arrival.
+    // Nobody waits after the arrival.
     for launch in ["", "launch threads(64);"] {
         tried(&source(z, y, launch), sizes, 3);
     }

@@ -1,5 +1,6 @@
-//! Stages in the loops of an output whose reduction blocks share: the last of them to arrive goes on. Every kernel runs for awkward sizes, under seeds
-//! that let blocks and warps come in other orders, and gives what `reference()` does; the separate checker and the emulator notice what is left out.
+//! Stages in the loops of an output whose reduction blocks share: the last of them to arrive goes on. Every kernel runs
+//! for awkward sizes, under seeds that let blocks and warps come in other orders, and gives what `reference()` does;
+//! the separate checker and the emulator notice what is left out.
 
 mod support;
 
@@ -58,7 +59,8 @@ const ALIKE: &str = "kernel Alike(x: f32[M, N]) -> (y: f32[M, N]) {
     schedule s in registers at y.i { split k by 16 -> kb, ki; split l by 300 -> lb, li; bind lb, kb: grid; reduce kb, lb by grid; }
 }";
 
-/// Several results of a thread, in the order in which axes come: one arrival for all of them. Warps that have the same, with terms of their own.
+/// Several results of a thread, in the order in which axes come: one arrival for all of them. Warps that have the same,
+/// with terms of their own.
 const SEVERAL: &str = "kernel Several(x: f32[M, N]) -> (y: f32[N]) {
     s[j] = sum(|i| x[i, j]);
     y[j] = s[j] * 2.0;
@@ -69,7 +71,7 @@ const SEVERAL: &str = "kernel Several(x: f32[M, N]) -> (y: f32[N]) {
     }
 }";
 
-/// Stages in front of the arrival, behind it and inside it; a copy that runs ahead of the loops over terms.
+/// Stages before the arrival, after it and inside it; a copy that runs ahead of the loops over terms.
 const AMONG_OTHERS: &str = "kernel Among(x: f32[M, N], w: f32[N]) -> (y: f32[M, N], z: f32[M]) where N <= 2048 {
     e[i, j] = exp(x[i, j]) * w[j];
     s[i] = sum(|k| e[i, k]);
@@ -86,7 +88,7 @@ const AMONG_OTHERS: &str = "kernel Among(x: f32[M, N], w: f32[N]) -> (y: f32[M, 
     stage ws[j] = w in shared at s.q ring(2) via cp_async { bind j: thread; }
 }";
 
-/// Copies by the accelerator that run ahead of the loop around the place, and in front of the arrival.
+/// Copies by the accelerator that run ahead of the loop around the place, and before the arrival.
 const STAGED: &str = "kernel Staged(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 == 0, N >= 4, N <= 256 {
     s[i] = sum(|k| x[i, k]);
     y[i, j] = x[i, j] - s[i];
@@ -105,7 +107,8 @@ const STORED: &str = "kernel Stored(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 
     stage ys[i, j] = y in shared at y.io via tma { box i by 8 -> ic, bb; box j by 64 -> jc, jj; }
 }";
 
-/// Words that blocks combine, which several threads then need: in registers, in shared memory, and of threads that nothing tells apart.
+/// Words that blocks combine, which several threads then need: in registers, in shared memory, and of threads that
+/// nothing tells apart.
 const WORDS: &str = "kernel Words(x: f32[M, N]) -> (y: f32[M, N]) {
     s[i] = min(|k| x[i, k]);
     y[i, j] = x[i, j] - s[i];
@@ -259,7 +262,7 @@ fn where_the_last_block_cannot_go_on_alone() {
     let halves = "split i by 8 -> b, ii; split j by 64 -> jo, t; bind b: grid; bind t: thread;";
     let z = "z[i] = x[i, N - 1] or 0.0; schedule z { split i by 64 -> b, t; bind b: grid; bind t: thread; }";
     let cases = [
-        // A second arrival behind the first.
+        // A second arrival after the first.
         (
             format!(
                 "m[i] = max(|k| x[i, k]); s[i] = sum(|k| exp(x[i, k] - m[i])); y[i, j] = exp(x[i, j] - m[i]) / s[i]; {z}
@@ -347,8 +350,8 @@ fn where_the_last_block_cannot_go_on_alone() {
     assert!(report.contains("leave `per warp` out"), "{report}");
 }
 
-/// A random kernel whose blocks share a stage: what is reduced and how blocks combine it, where it stands and in what memory, who takes which
-/// terms and results, and what else stands there.
+/// A random kernel whose blocks share a stage: what is reduced and how blocks combine it, where it stands and in what
+/// memory, who takes which terms and results, and what else stands there.
 fn random_kernel(draw: &mut Draw) -> String {
     let (element, operation) = *draw.pick(&support::REDUCTIONS);
     let is_atomic = operation != "prod" && (operation, element) != ("sum", "f32");

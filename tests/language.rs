@@ -1,5 +1,5 @@
-//! A kernel for each corner of the language, through the public interface alone: launched on the emulator at several sizes, 0 and 1
-//! and odd ones among them, and compared with `reference()`.
+//! A kernel for each corner of the language, through the public interface alone: launched on the emulator at several
+//! sizes, 0 and 1 and odd ones among them, and compared with `reference()`.
 
 use tilewright::{Device, Element, EmulatorOptions, Error, Tensor, bf16, f16, schedule};
 

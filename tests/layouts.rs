@@ -1,4 +1,5 @@
-//! The layout of buffers that threads fill: where elements lie changes no result, only how many cycles their accesses take.
+//! The layout of buffers that threads fill: where elements lie changes no result, only how many cycles their accesses
+//! take.
 
 mod support;
 
@@ -47,8 +48,8 @@ const PLAIN: &str = "split i by 8 -> ir, w; bind w: warp; bind j: thread;";
 const EXCHANGED: &str =
     "swizzle i, j by xor -> i2, j2; split i2 by 8 -> ir, w; bind w: warp; bind j2: thread; layout [i2, j2];";
 
-/// The cycles that the compiler counts for all accesses of shared memory of a block, and those without conflicts; none where it does not
-/// look at all of them.
+/// The cycles that the compiler counts for all accesses of shared memory of a block, and those without conflicts; none
+/// where it does not look at all of them.
 fn counted(kernel: &Compiled) -> Option<(u64, u64)> {
     let uses = kernel.stages.iter().flat_map(|s| &s.banks);
     let degrees: Vec<_> = uses.map(|found| found.degree.as_ref().filter(|d| d.complete)).collect::<Option<_>>()?;

@@ -1,4 +1,5 @@
-//! What the assembler makes of roles: registers are given to them, and who starts copies does so without loops over lanes.
+//! What the assembler makes of roles: registers are given to them, and who starts copies does so without loops over
+//! lanes.
 
 mod support;
 
@@ -67,7 +68,7 @@ fn roles_that_start_copies_have_no_loops_over_lanes() {
     std::fs::remove_dir_all(&folder).expect("it was there");
 }
 
-/// Threads of a role that fetch for others, with arrivals behind their copies: it is assembled, and nothing is spilled.
+/// Threads of a role that fetch for others, with arrivals after their copies: it is assembled, and nothing is spilled.
 #[test]
 fn roles_that_fetch_are_assembled() {
     let Some(ptxas) = tool("ptxas") else { return };

@@ -1,5 +1,6 @@
-//! Copies that several blocks of a cluster take together: every kernel runs for awkward sizes and gives what `reference()` does, under several seeds;
-//! each byte is fetched once for a cluster; each part of the protocol is missed by the separate checker, and by the emulator, when it is taken out.
+//! Copies that several blocks of a cluster take together: every kernel runs for awkward sizes and gives what
+//! `reference()` does, under several seeds; each byte is fetched once for a cluster; each part of the protocol is
+//! missed by the separate checker, and by the emulator, when it is taken out.
 
 mod support;
 
@@ -194,7 +195,8 @@ fn what_blocks_cannot_take_together_is_refused() {
     }
 }
 
-/// Taking out or weakening any part of the protocol of copies to several blocks is noticed by the separate checker in the first entry point.
+/// Taking out or weakening any part of the protocol of copies to several blocks is noticed by the separate checker in
+/// the first entry point.
 fn each_part_is_missed(kernel: &Compiled, dims: &[i64]) {
     let (info, lowered) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launch = Launch::new(info, dims).expect("a launch");

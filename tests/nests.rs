@@ -1,5 +1,6 @@
-//! The table of nests (the one of the compiler, `collectives/tests/conformance.rs`) in the language: each nest is a kernel, and the
-//! threads of an iteration are those that write its elements when the kernel runs. Rows that no kernel says stand at the end, with the reason.
+//! The table of nests (the one of the compiler, `collectives/tests/conformance.rs`) in the language: each nest is a
+//! kernel, and the threads of an iteration are those that write its elements when the kernel runs. Rows that no kernel
+//! says stand at the end, with the reason.
 
 mod support;
 
@@ -11,8 +12,8 @@ use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
 
-/// A loop: what its iterations are given to, how many they are, and whether the row counts it. Others only tell threads of one iteration of the row
-/// apart: the language gives each element to one thread.
+/// A loop: what its iterations are given to, how many they are, and whether the row counts it. Others only tell threads
+/// of one iteration of the row apart: the language gives each element to one thread.
 type Loop = (&'static str, u64, bool);
 
 const COLUMN: &str = "unit column { domain: [block / 32, 32], box: [block / 32, 1] }";
@@ -265,8 +266,8 @@ fn roles_run_what_is_their_own() {
     assert!(codes == [Code::TW0602] && report.contains("role `consumer`"), "{report}");
 }
 
-/// N13: warpgroups of a role are four of its warps each, counted from its first one, wherever that is; nothing of the block's own warpgroups is
-/// said of them, and what needs one of those is refused.
+/// N13: warpgroups of a role are four of its warps each, counted from its first one, wherever that is; nothing of the
+/// block's own warpgroups is said of them, and what needs one of those is refused.
 #[test]
 fn a_role_may_begin_inside_a_warpgroup() {
     let of = |roles: &str| {

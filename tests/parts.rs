@@ -1,5 +1,6 @@
-//! Units that are not simply all warpgroups, warps or threads of a block: several as one, those of a range, units of the kernel's own, and
-//! blocks with a part of a warpgroup. Every kernel runs for awkward sizes and gives what `reference()` does.
+//! Units that are not simply all warpgroups, warps or threads of a block: several as one, those of a range, units of
+//! the kernel's own, and blocks with a part of a warpgroup. Every kernel runs for awkward sizes and gives what
+//! `reference()` does.
 
 mod support;
 
@@ -72,7 +73,8 @@ fn groups_reduce() {
     }
 }
 
-/// Units of a range merge what they have, through lanes or through memory, wherever the range begins; each of several units has a group of its own.
+/// Units of a range merge what they have, through lanes or through memory, wherever the range begins; each of several
+/// units has a group of its own.
 #[test]
 fn ranges_reduce() {
     let warps = "split i by 3 -> b, w; bind b: grid; bind w: warp 2..5; split j by 32 -> q, t; reorder t, q; bind t: thread; reduce t;";
@@ -92,7 +94,8 @@ fn ranges_reduce() {
     let fewer = "split i by 2 -> b, w; bind b: grid; bind w: warp 2..5; split j by 19 -> q, t; reorder t, q; bind t: thread; reduce t;";
     for ops in [warps, along, odd, four, groups, fives, scaled, second, nested, inner, twice, fewer] {
         tried(&sums(256, ops), SIZES, 2);
-        // The first of several largest, and a fold, whose merge has no neutral state: the order and who has a value count.
+        // The first of several largest, and a fold, whose merge has no neutral state: the order and who has a value
+        // count.
         let first = sums(256, ops).replace("(y: f32[M])", "(y: u32[M]) where N >= 1").replace("sum(", "argmax(");
         tried(&first, SIZES, 2);
     }

@@ -1,5 +1,6 @@
-//! Persistent launches: blocks take the tiles of the grid in turn. Every kernel runs for awkward sizes with several numbers of blocks, gives what
-//! `reference()` does and the same bits with each of them; the separate checker runs it with as many, and misses each barrier that is left out.
+//! Persistent launches: blocks take the tiles of the grid in turn. Every kernel runs for awkward sizes with several
+//! numbers of blocks, gives what `reference()` does and the same bits with each of them; the separate checker runs it
+//! with as many, and misses each barrier that is left out.
 
 mod support;
 
@@ -75,7 +76,8 @@ fn tried(source: &str, sizes: &[&[i64]]) -> Compiled {
     kernel
 }
 
-/// Without any one of the barriers of the first entry point the checker finds something wrong, for some size and number of blocks.
+/// Without any one of the barriers of the first entry point the checker finds something wrong, for some size and number
+/// of blocks.
 fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
     let info = kernel.info.as_ref().expect("no error");
     let own = &kernel.entries[0];
@@ -183,7 +185,7 @@ fn softmax() {
     tried(SOFTMAX, &[&[1, 1], &[2, 70], &[4, 130], &[5, 64]]);
 }
 
-/// Threads read what others wrote: the next tile's elements come behind the last reader.
+/// Threads read what others wrote: the next tile's elements come after the last reader.
 #[test]
 fn stages_in_shared_memory() {
     let source = "kernel Blur(x: f32[M, N]) -> (z: f32[M, N]) {
@@ -228,7 +230,8 @@ fn tiles_of_the_accelerator() {
     assert_eq!(inits, staged);
 }
 
-/// Rings in a loop of a tile: slots and phases carry over, for tiles of which the loop has fewer iterations than the ring has slots, and none.
+/// Rings in a loop of a tile: slots and phases carry over, for tiles of which the loop has fewer iterations than the
+/// ring has slots, and none.
 #[test]
 fn rings_carry_over_tiles() {
     for (ring, threads) in [(2, 32), (3, 64), (4, 32)] {
@@ -245,7 +248,7 @@ fn rings_carry_over_tiles() {
     }
 }
 
-/// Stores in a ring are waited for where their buffer comes around, in the next tile too, and behind the last one.
+/// Stores in a ring are waited for where their buffer comes around, in the next tile too, and after the last one.
 #[test]
 fn rings_of_stores_carry_over_tiles() {
     for ring in [1, 2, 3] {

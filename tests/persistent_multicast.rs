@@ -1,5 +1,5 @@
-//! Persistent launches of clusters whose blocks take copies together: tiles follow each other in the same slots, and every size and seed gives what
-//! `reference()` does.
+//! Persistent launches of clusters whose blocks take copies together: tiles follow each other in the same slots, and
+//! every size and seed gives what `reference()` does.
 
 mod support;
 
@@ -62,7 +62,8 @@ fn tiles_of_clusters_share_copies() {
 
 #[test]
 fn rings_go_on_from_tile_to_tile() {
-    // Trip counts of the loop inside a tile around the slots of its ring; rows for one, two and more tiles of a cluster.
+    // Trip counts of the loop inside a tile around the slots of its ring; rows for one, two and more tiles of a
+    // cluster.
     let sizes: &[&[i64]] = &[&[1, 4], &[3, 132], &[17, 260], &[9, 388], &[30, 512], &[12, 772]];
     for (cluster, ring, ops) in [
         (2, "", "box j by 64 -> jb, jj; multicast c.ic by jb;"),

@@ -18,7 +18,8 @@ fn refused(source: &str, code: Code) -> String {
     report
 }
 
-/// Wavefronts of shared memory beyond those without bank conflicts, and sectors of global memory beyond those that the bytes fill.
+/// Wavefronts of shared memory beyond those without bank conflicts, and sectors of global memory beyond those that the
+/// bytes fill.
 fn excess(source: &str, dims: &[i64]) -> (u64, u64) {
     let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
     let device = Device::emulator(EmulatorOptions::default());
@@ -223,7 +224,7 @@ fn barriers_of_workspaces_are_needed() {
     let info = kernel.info.expect("no error");
     let barriers: Vec<usize> = info.ptx.text.match_indices("bar.sync").map(|found| found.0).collect();
     assert!(barriers.len() >= 2, "{}", info.ptx.text);
-    // Each statement ends behind its number of threads.
+    // Each statement ends after its number of threads.
     let dropped = |at: usize| {
         let mut text = info.ptx.text.to_string();
         let end = at + text[at..].find(';').expect("a statement");
@@ -273,8 +274,9 @@ fn refusals() {
     check(&permuted("f32", 64, "shared", "layout [k, i pad 1];"), &[&[65]]);
 }
 
-/// Of copies of one tensor a read takes the innermost, whichever is written first, and what is known of a copy is known from those that read it: registers that
-/// are told apart at run time are refused, and others' elements of shared memory are waited for.
+/// Of copies of one tensor a read takes the innermost, whichever is written first, and what is known of a copy is known
+/// from those that read it: registers that are told apart at run time are refused, and others' elements of shared
+/// memory are waited for.
 #[test]
 fn reads_take_the_innermost_copy_of_a_tensor() {
     let beside = |inner: &str, unroll: &str, order: [usize; 2]| {

@@ -1,5 +1,5 @@
-//! The separate checker of `kernel_ir` over real kernels: what the compiler derives holds for it too, and no derived statement can be
-//! missed without its notice.
+//! The separate checker of `kernel_ir` over real kernels: what the compiler derives holds for it too, and no derived
+//! statement can be missed without its notice.
 
 mod support;
 
@@ -112,7 +112,8 @@ fn every_kernel_stores_what_the_algorithm_says() {
     assert!(launches > 500 && held > 2 * launches / 3, "{launches} launches, {held} right");
 }
 
-/// One value or statement of a finished kernel changed, as a mistake of lowering would change it: what was changed, and the kernel.
+/// One value or statement of a finished kernel changed, as a mistake of lowering would change it: what was changed, and
+/// the kernel.
 fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {
     let mut mutant = kernel.clone();
     let is_reached = |of: &Kernel, n: usize| {
@@ -175,9 +176,9 @@ fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {
     Some((what, mutant))
 }
 
-/// A changed operand, a dropped predicate, a lost statement: the checker of values finds most of them, by what is stored or where. What it does
-/// not find is printed. Nearly all of that changes nothing at these sizes: predicates that hold everywhere, sums with a zero, registers that
-/// no element is in.
+/// A changed operand, a dropped predicate, a lost statement: the checker of values finds most of them, by what is
+/// stored or where. What it does not find is printed. Nearly all of that changes nothing at these sizes: predicates
+/// that hold everywhere, sums with a zero, registers that no element is in.
 #[test]
 fn changed_values_are_noticed() {
     // Sizes of several tiles, blocks and iterations along some axis: where there is one of each, many changes are none.

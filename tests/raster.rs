@@ -1,5 +1,5 @@
-//! Blocks in groups along an axis of the grid. Every kernel runs for numbers of rows that groups divide and that they do not, and gives what
-//! `reference()` does; the order itself is compared with one that is enumerated.
+//! Blocks in groups along an axis of the grid. Every kernel runs for numbers of rows that groups divide and that they
+//! do not, and gives what `reference()` does; the order itself is compared with one that is enumerated.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! Roles: warps of a block that run stages of their own, and hand slots of shared memory to each other. Every kernel runs for awkward sizes under several
-//! seeds and gives what `reference()` does; the separate checker misses each wait and each release.
+//! Roles: warps of a block that run stages of their own, and hand slots of shared memory to each other. Every kernel
+//! runs for awkward sizes under several seeds and gives what `reference()` does; the separate checker misses each wait
+//! and each release.
 
 mod support;
 
@@ -32,7 +33,8 @@ fn scaled(load: &str, store: &str, rings: [u32; 2]) -> String {
 /// No tensor map describes a tensor without elements.
 const SIZES: &[&[i64]] = &[&[1, 4], &[7, 36], &[41, 64], &[83, 4]];
 
-/// What is left out or changed of what roles say to each other; and that with which the checker finds nothing wrong for any of the sizes.
+/// What is left out or changed of what roles say to each other; and that with which the checker finds nothing wrong for
+/// any of the sizes.
 fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> (usize, Vec<String>) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launch = |dims: &&[i64]| {
@@ -80,7 +82,8 @@ fn copies_are_made_by_other_roles() {
         let source = scaled(load, store, rings);
         let kernel = accepted(&source);
         runs(&source, &kernel, SIZES, 4);
-        // Among them, of roles of several warps, the one between a wait for a slot and the copy to it: a warp may wait still when another goes on.
+        // Among them, of roles of several warps, the one between a wait for a slot and the copy to it: a warp may wait
+        // still when another goes on.
         each_barrier_is_missed(&kernel, SIZES);
         let names: Vec<&str> = kernel.entries[0].kernel.roles().iter().map(|role| role.name.as_str()).collect();
         assert_eq!(names, ["math", "load", "store"]);
@@ -168,11 +171,13 @@ fn several_roles_read_what_one_makes() {
     // Who waits for what `scale` made of a row knows that the row is there, and does not wait for that.
     let (tried, found) = unnoticed(&kernel, &[&[13]]);
     assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
-    // Two waits for empty slots, one for what is there of each role; an expectation; two releases of a row, two of what is made of it.
+    // Two waits for empty slots, one for what is there of each role; an expectation; two releases of a row, two of what
+    // is made of it.
     assert_eq!(tried, 4 + 1 + 4, "{}", kernel.entries[0].kernel);
 }
 
-/// Threads of a role fetch to the slots of a ring, with rows that are not all there and elements that are not; also for themselves.
+/// Threads of a role fetch to the slots of a ring, with rows that are not all there and elements that are not; also for
+/// themselves.
 #[test]
 fn a_role_fetches_for_others() {
     let rows = |ring: u32, load: &str, ops: &str| {
@@ -258,8 +263,9 @@ fn who_waits_for_what_was_made_of_something_knows_of_it() {
         let statements = kernel.entries[0].kernel.regions.iter().flat_map(|region| &region.statements);
         statements.filter(|s| matches!(s.kind, StatementKind::Await { .. })).count()
     };
-    // Waits for full slots: `first` for the row, `second` for its sum. `math` waits for `u`, and for `t` if both are made by `second`; where it makes `u` itself, it waits
-    // for `t` in front of that. Each that makes something waits for an empty slot.
+    // Waits for full slots: `first` for the row, `second` for its sum. `math` waits for `u`, and for `t` if both are
+    // made by `second`; where it makes `u` itself, it waits for `t` before that. Each that makes something waits
+    // for an empty slot.
     for (own, waits_of) in [("first", [2, 1, 1]), ("second", [1, 1, 2]), ("math", [1, 1, 1])] {
         let kernel = tried(&source(own), &[&[1], &[6], &[13], &[29]], 6);
         let (_, found) = unnoticed(&kernel, &[&[13]]);

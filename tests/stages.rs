@@ -1,5 +1,5 @@
-//! Stages inside the loops of others: regions, places, owners, reductions across threads. Every kernel runs for awkward sizes and gives
-//! what `reference()` does.
+//! Stages inside the loops of others: regions, places, owners, reductions across threads. Every kernel runs for awkward
+//! sizes and gives what `reference()` does.
 
 mod support;
 
@@ -197,7 +197,8 @@ fn outputs_stand_beside_each_other() {
     );
 }
 
-/// Rows of warps, with everything in shared memory: lanes wait for lanes of their warp only, and for nobody where each reads what it wrote.
+/// Rows of warps, with everything in shared memory: lanes wait for lanes of their warp only, and for nobody where each
+/// reads what it wrote.
 #[test]
 fn warps_wait_for_themselves() {
     let rows = "split i into 4 -> w, k; bind w: warp; split j by 32 -> q, t; bind t: thread;";
@@ -219,7 +220,7 @@ fn warps_wait_for_themselves() {
     let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
     let text = kernel.entries[0].kernel.to_string();
     let count = |what: &str| text.lines().filter(|line| line.trim() == what).count();
-    // In front of the maxima, behind them, behind the sums: none for the copy.
+    // Before the maxima, after them, after the sums: none for the copy.
     assert_eq!((count("sync warp"), count("sync")), (3, 0), "{text}");
 }
 
@@ -239,7 +240,7 @@ fn buffers_share_memory() {
     }";
     check(source, &[&[1], &[7]]);
     let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
-    // The third one takes the memory of the first: everybody is behind the barrier that shows the second.
+    // The third one takes the memory of the first: everybody is after the barrier that shows the second.
     assert_eq!(kernel.entries[0].kernel.shared_map().bytes, 2 * 256 * 4, "{}", kernel.entries[0].kernel);
 }
 
@@ -381,8 +382,8 @@ fn regions_of_symbolic_rows_are_chosen() {
     }
 }
 
-/// Two sweeps of a five-point stencil: what is read above, below and beside is one box, for rows of 66 and of 68 as well, which threads compute
-/// as one fused axis that does not divide.
+/// Two sweeps of a five-point stencil: what is read above, below and beside is one box, for rows of 66 and of 68 as
+/// well, which threads compute as one fused axis that does not divide.
 #[test]
 fn boxes_of_shifted_reads_are_one() {
     let source = "kernel Jacobi(x: f32[H, W]) -> (y: f32[H, W]) {
@@ -469,7 +470,8 @@ fn triangular_ranges_are_distributed() {
     check(total, &sizes);
 }
 
-/// Of the readers of a stage one has nothing to do at small sizes, and so has a sum: what the others read does not depend on that.
+/// Of the readers of a stage one has nothing to do at small sizes, and so has a sum: what the others read does not
+/// depend on that.
 #[test]
 fn readers_without_elements_decide_nothing() {
     let head = "kernel K(x: f32[N]) -> (y: f32[N]) where N >= 1, N <= 4000";
@@ -521,7 +523,8 @@ fn loops_inside_decide_each_others_ends() {
     }
 }
 
-/// Of an instance with one element a reader takes that one, however it writes the index: here `c / 4` where `c` is a quotient by a size.
+/// Of an instance with one element a reader takes that one, however it writes the index: here `c / 4` where `c` is a
+/// quotient by a size.
 #[test]
 fn statistics_of_groups_of_channels() {
     let source = "kernel GroupNorm(x: f32[B, 32, S], w: f32[32], b: f32[32], eps: f32) -> (y: f32[B, 32, S])

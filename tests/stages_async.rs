@@ -1,5 +1,6 @@
-//! Stages that read what a copy brings on its own time: staged copies by the accelerator, read by the stages that stand in loops inside their
-//! place. Every kernel runs for awkward sizes and gives what `reference()` does, under several seeds.
+//! Stages that read what a copy brings on its own time: staged copies by the accelerator, read by the stages that stand
+//! in loops inside their place. Every kernel runs for awkward sizes and gives what `reference()` does, under several
+//! seeds.
 
 mod support;
 
@@ -50,7 +51,7 @@ fn softmax(ring: &str, stages: &str) -> String {
 fn rows_are_read_by_every_stage() {
     for ring in ["", "ring(2)", "ring(3)", "ring(5)"] {
         let source = softmax(ring, "");
-        // Longer rings are refilled behind rows that exist, only, which the pass does not know.
+        // Longer rings are refilled after rows that exist, only, which the pass does not know.
         let kernel = compile(&source);
         let sizes: &[&[i64]] = &[&[1, 4], &[4, 36], &[7, 256], &[9, 260], &[3, 512]];
         if matches!(ring, "" | "ring(2)") {
@@ -86,7 +87,8 @@ fn a_stencil_reads_a_halo_of_a_tile() {
     }
 }
 
-/// The readers stand in loops inside the place of the copy: one stage in another, and one that each thread has of its own.
+/// The readers stand in loops inside the place of the copy: one stage in another, and one that each thread has of its
+/// own.
 #[test]
 fn readers_stand_further_inside() {
     let source = "kernel Chain(x: f32[H, 64]) -> (y: f32[H - 4, 64]) where H >= 5 {
@@ -104,7 +106,7 @@ fn readers_stand_further_inside() {
     }";
     for at in ["y.is", "b.i", "y.io"] {
         let source = source.replace("AT", at);
-        // Whether there is anything to do at `b.i` is a condition, behind which the pass does not look.
+        // Whether there is anything to do at `b.i` is a condition, after which the pass does not look.
         let explanation = run(&source, &compile(&source), &[&[5], &[7], &[16], &[17], &[31], &[33]]);
         assert!(explanation.contains("boxes 16 of i"), "{explanation}");
     }
@@ -170,7 +172,7 @@ fn threads_fetch_ahead_of_a_loop() {
     }
 }
 
-/// A ring in a loop that is entered again, and rings of other lengths beside it, and in front of it.
+/// A ring in a loop that is entered again, and rings of other lengths beside it, and before it.
 #[test]
 fn rings_go_on_where_they_stopped() {
     let source =
@@ -271,7 +273,8 @@ fn halos_are_fetched() {
     }
 }
 
-/// Stages that threads compute take buffers in turn: one barrier an iteration orders writes and reads, and the readers of the slot before.
+/// Stages that threads compute take buffers in turn: one barrier an iteration orders writes and reads, and the readers
+/// of the slot before.
 #[test]
 fn computed_stages_have_rings() {
     let source = "kernel Blur(x: f32[H, W]) -> (y: f32[H - 2, W - 2]) where H >= 3, W >= 3 {
@@ -301,7 +304,8 @@ fn computed_stages_have_rings() {
     }
 }
 
-/// Ranges that other axes decide, of axes that no op names: a buffer has one size, that of the longest range of its instances.
+/// Ranges that other axes decide, of axes that no op names: a buffer has one size, that of the longest range of its
+/// instances.
 #[test]
 fn ranges_that_other_axes_decide_are_copied_whole() {
     let rows = |sum: &str, stage: &str| {

@@ -1,5 +1,5 @@
-//! Random kernels of several stages: whatever is accepted equals the reference under several orders of warps, without a finding.
-//! `TILEWRIGHT_STAGES=SEED,COUNT` runs others than CI does.
+//! Random kernels of several stages: whatever is accepted equals the reference under several orders of warps, without a
+//! finding. `TILEWRIGHT_STAGES=SEED,COUNT` runs others than CI does.
 
 mod support;
 
@@ -347,7 +347,8 @@ fn moved(case: Case, draw: &mut Draw) -> Case {
     Case { source, ..case }
 }
 
-/// Barriers of all kinds and waits for fetches, left out or weakened one at a time. The separate checker misses all but a few, of these classes:
+/// Barriers of all kinds and waits for fetches, left out or weakened one at a time. The separate checker misses all but
+/// a few, of these classes:
 ///
 /// - Each element goes from a thread to itself by products of sizes that are not proved to be equal.
 /// - A slot of a ring is used again only so many iterations later, but reads of what was fetched count for every slot.
@@ -423,7 +424,8 @@ fn random_places_equal_the_reference() {
     assert!(accepted * 5 > count, "{accepted} of {count}");
 }
 
-/// The same with a stage whose reduction blocks share, in its own places and in others. `TILEWRIGHT_SHARED=SEED,COUNT` runs others than CI does.
+/// The same with a stage whose reduction blocks share, in its own places and in others. `TILEWRIGHT_SHARED=SEED,COUNT`
+/// runs others than CI does.
 #[test]
 fn random_stages_of_several_blocks_equal_the_reference() {
     let (seed, count) = support::campaign("TILEWRIGHT_SHARED", (3, 150));
@@ -438,7 +440,8 @@ fn random_stages_of_several_blocks_equal_the_reference() {
     assert!(accepted * 50 > count, "{accepted} of {count}");
 }
 
-/// The same stages and copies in the hands of several roles, each with as many threads as the block had; nothing if these are no warps.
+/// The same stages and copies in the hands of several roles, each with as many threads as the block had; nothing if
+/// these are no warps.
 fn in_roles(case: Case, draw: &mut Draw) -> Case {
     let threads = case.source.split_once("launch threads(").and_then(|(_, rest)| rest.split_once(')')).map(|r| r.0);
     let threads: usize = threads.and_then(|n| n.parse().ok()).unwrap_or(1);
@@ -470,7 +473,8 @@ fn in_roles(case: Case, draw: &mut Draw) -> Case {
     Case { source, ..case }
 }
 
-/// The same by units from another than the first one on, of a block with as many threads more; nothing if it has no room for them.
+/// The same by units from another than the first one on, of a block with as many threads more; nothing if it has no
+/// room for them.
 fn in_ranges(case: Case, draw: &mut Draw) -> Case {
     let threads = case.source.split_once("launch threads(").and_then(|(_, rest)| rest.split_once(')')).map(|r| r.0);
     let threads: usize = threads.and_then(|n| n.parse().ok()).unwrap_or(1024);

@@ -376,3 +376,41 @@ fn the_tests_that_the_theory_names_exist() {
     assert!(named > 30, "{named} names");
     assert!(wrong.is_empty(), "the page names what is not there: {wrong:?}");
 }
+
+/// The longest line of prose.
+const COLUMNS: usize = 120;
+
+/// The lines of prose of a file: comments of Rust, everything of a page; without what cannot be broken: tables, code,
+/// headings.
+fn prose(file: &File) -> Vec<&str> {
+    let is_rust = file.has_extension("rs");
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in file.text.lines() {
+        let text = match is_rust.then(|| line.trim_start()) {
+            Some(text) if text.starts_with("//") => text.trim_start_matches(['/', '!']).trim_start(),
+            Some(_) => {
+                is_code = false;
+                continue;
+            }
+            None => line.trim_start(),
+        };
+        if text.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !text.starts_with(['|', '#']) {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn prose_fits_a_screen() {
+    let mut wrong = Vec::new();
+    for file in files(".", &["rs", "md"]) {
+        for line in prose(&file).into_iter().filter(|line| line.chars().count() > COLUMNS) {
+            wrong.push(format!("{}: {line}", file.path));
+        }
+    }
+    assert!(wrong.is_empty(), "lines of more than {COLUMNS} columns:\n{}", wrong.join("\n"));
+}

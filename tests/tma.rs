@@ -1,5 +1,5 @@
-//! Staged copies by the tensor memory accelerator, through the public interface: launched on the emulator at sizes with whole and with
-//! cut tiles, and compared with `reference()`.
+//! Staged copies by the tensor memory accelerator, through the public interface: launched on the emulator at sizes with
+//! whole and with cut tiles, and compared with `reference()`.
 
 mod support;
 
@@ -75,7 +75,7 @@ schedule! {
         }
     }
 
-    /// Two tensors, several boxes for each instance, and a result that reads its tensor again behind the terms.
+    /// Two tensors, several boxes for each instance, and a result that reads its tensor again after the terms.
     #[allow(TW0490)]
     pub kernel Two(a: f16[M, K], b: f16[M, K]) -> (y: f32[M], z: f16[M, K])
     where K % 8 == 0
@@ -128,7 +128,7 @@ schedule! {
         stage xs[a, b, c] = x in shared at y.bo via tma { box a by 1 -> ac, ab; box b by 4 -> bc, bb; box c by 8 -> cc, cb; }
     }
 
-    /// A neighbour above and one below, in front of the tensor and behind it, and vectors of the innermost axis.
+    /// A neighbour above and one below, before the tensor and after it, and vectors of the innermost axis.
     #[allow(TW0490)]
     pub kernel Halo(x: f32[M, N], w: f32[M, N]) -> (y: f32[M, N])
     where N % 4 == 0

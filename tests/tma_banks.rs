@@ -8,8 +8,8 @@ use tilewright_compiler::compile;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::syntax::TokenBuffer;
 
-/// A tile of 32 rows, written by columns: each lane writes `run` neighbours of its own row. Only these writes are to shared memory. (Lanes
-/// that wait for a copy may go on one by one, so that reads are counted apart.)
+/// A tile of 32 rows, written by columns: each lane writes `run` neighbours of its own row. Only these writes are to
+/// shared memory. (Lanes that wait for a copy may go on one by one, so that reads are counted apart.)
 fn kernel(element: &str, width: usize, run: usize, layout: &str) -> String {
     let vector = if run > 1 { "vectorize jv;" } else { "" };
     format!(

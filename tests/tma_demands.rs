@@ -1,5 +1,5 @@
-//! What readers of staged copies demand of holes: which predicates are waived, which model and level `explain` gives, and that results are
-//! those of `reference()` with data that holds NaN and infinities.
+//! What readers of staged copies demand of holes: which predicates are waived, which model and level `explain` gives,
+//! and that results are those of `reference()` with data that holds NaN and infinities.
 
 mod support;
 
@@ -24,7 +24,8 @@ fn kernel(facts: &str, term: &str, element: &str, more: &str) -> String {
 
 const STAGE_W: &str = "stage ws[i, k] = w in shared at y.ko via tma { box i by 32 -> ic, ib; box k by 16 -> kc, kb; }";
 
-/// Compiles, checks the lines of the explanation that start with `predicate` or `copy … has`, and runs sizes with and without holes.
+/// Compiles, checks the lines of the explanation that start with `predicate` or `copy … has`, and runs sizes with and
+/// without holes.
 fn check(source: &str, expected: &[&str]) {
     check_at(source, expected, |dims| dims);
 }
@@ -90,7 +91,7 @@ fn a_product_needs_both_zeros() {
             "predicate k < K, waived in the staged entry: zeros of ws and xs change nothing",
         ],
     );
-    // What is behind the end of the other operand may be NaN.
+    // What is after the end of the other operand may be NaN.
     check(&kernel("L == K + 16", "sum(|k in 0..K| x[i, k] * v[k])", "f32", ""), &[WEAK, ROWS, "predicate k < L - 16"]);
     // An operand that is read from the tensor must not be read outside of it.
     check(&kernel("L >= 1", "sum(|k| x[i, k] + w[i, k])", "f32", ""), &[WEAK, "predicate i < M", "predicate k < K"]);
@@ -162,7 +163,7 @@ fn initial_values_are_read_where_there_is_an_element() {
 }
 
 schedule! {
-    /// `v` is longer than the sum: what is behind its end must not meet the zeros of `x`.
+    /// `v` is longer than the sum: what is after its end must not meet the zeros of `x`.
     #[allow(TW0490)]
     pub kernel Longer(x: f32[M, K], v: f32[L]) -> (y: f32[M])
     where K % 4 == 0, L == K + 16
@@ -203,7 +204,8 @@ fn nan_behind_the_end_stays_there() {
     }
 }
 
-/// What is proved of waived predicates is proved for sizes of at least 1: with no terms, the padding alone would read `v` outside.
+/// What is proved of waived predicates is proved for sizes of at least 1: with no terms, the padding alone would read
+/// `v` outside.
 #[test]
 fn launches_without_terms_read_nothing() {
     let source = "kernel K(x: i32[M, K], v: i32[P]) -> (y: i32[M])

@@ -1,5 +1,5 @@
-//! Staged copies of tensors whose indices need 64 bits for every size, because a stride is that long: which entry points there are, that
-//! the copies take part, and that results are those of `reference()`.
+//! Staged copies of tensors whose indices need 64 bits for every size, because a stride is that long: which entry
+//! points there are, that the copies take part, and that results are those of `reference()`.
 
 mod support;
 
@@ -8,7 +8,8 @@ use tilewright::{Device, EmulatorOptions, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
 
-/// Compiles, checks the names and conditions of the entry points, and runs sizes on devices that end copies at different times.
+/// Compiles, checks the names and conditions of the entry points, and runs sizes on devices that end copies at
+/// different times.
 fn check(source: &str, entries: &[(&str, &[&str])], sizes: &[&[i64]]) {
     let info = compiled(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
     let found: Vec<(&str, Vec<&str>)> =

@@ -1,4 +1,5 @@
-//! Layouts of staged copies by splits, merges and swizzles of the axes of a tile: the same instructions as by a span, and what they compute.
+//! Layouts of staged copies by splits, merges and swizzles of the axes of a tile: the same instructions as by a span,
+//! and what they compute.
 
 mod support;
 
@@ -42,7 +43,7 @@ schedule! {
         }
     }
 
-    /// Every third row of boxes whose rows are counted together, and a composite that is merged behind the box.
+    /// Every third row of boxes whose rows are counted together, and a composite that is merged after the box.
     pub kernel Rows(x: i16[A, 6, B]) -> (y: i32[B])
     where B % 8 == 0
     {
@@ -98,7 +99,8 @@ fn rows_that_are_counted_together() {
     }
 }
 
-/// A copy of a tensor of `ty`, by boxes of 24 × `row` over two dimensions and one element of a third; loaded, or stored.
+/// A copy of a tensor of `ty`, by boxes of 24 × `row` over two dimensions and one element of a third; loaded, or
+/// stored.
 fn copied(ty: &str, row: usize, way: &str, ops: &str) -> Result<String, Vec<Code>> {
     let source = format!(
         "kernel K(x: {ty}[A, M, N]) -> (y: {ty}[A, M, N]) where N % 32 == 0 {{

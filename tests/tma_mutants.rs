@@ -1,5 +1,6 @@
-//! Every barrier, fence, wait, commit and byte count that staged copies and rings derive is needed: without any one of them, or with a wrong one, the
-//! emulator reports a finding, does not end, or gives another result, under some seed. None is redundant, none would be missed.
+//! Every barrier, fence, wait, commit and byte count that staged copies and rings derive is needed: without any one of
+//! them, or with a wrong one, the emulator reports a finding, does not end, or gives another result, under some seed.
+//! None is redundant, none would be missed.
 
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions, schedule};
@@ -52,7 +53,7 @@ schedule! {
         stage ys[i, j] = y in shared at y.ir via tma { box i by 2 -> ic, ib; box j by 32 -> jc, jb; }
     }
 
-    /// Loads without a ring, in a loop and in front of it.
+    /// Loads without a ring, in a loop and before it.
     pub kernel Plain(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64])
     {
         y[i, j] = x[i, j] * w[63 - j];
@@ -63,7 +64,7 @@ schedule! {
 }
 
 schedule! {
-    /// Copies by runs, which take no map: a ring, a copy in front of it, and a store that lags behind.
+    /// Copies by runs, which take no map: a ring, a copy before it, and a store that lags behind.
     pub kernel Runs(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64])
     where M % 8 == 0
     {
@@ -137,7 +138,8 @@ schedule! {
         stage ys[i, j] = y in shared at z.ik ring(3) via cp_async { bind j: thread; }
     }
 
-    /// A copy by threads without a ring, and stages that take buffers in turn, with and without a copy in front of them.
+    /// A copy by threads without a ring, and stages that take buffers in turn, with and without a copy before
+    /// them.
     pub kernel Turns(x: f32[M, N], w: f32[N]) -> (z: f32[M, N - 1])
     where N >= 2
     {

@@ -1,5 +1,5 @@
-//! Staged copies that run ahead in rings, and staged copies of outputs: launched on the emulator at trip counts below, at and above
-//! the length of the rings, at sizes with cut tiles, and compared with `reference()`.
+//! Staged copies that run ahead in rings, and staged copies of outputs: launched on the emulator at trip counts below,
+//! at and above the length of the rings, at sizes with cut tiles, and compared with `reference()`.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Random kernels with staged copies: whatever is accepted equals the reference under earliest, latest and drawn completion, without a
-//! finding. `TILEWRIGHT_TMA=SEED,COUNT` runs others than CI does.
+//! Random kernels with staged copies: whatever is accepted equals the reference under earliest, latest and drawn
+//! completion, without a finding. `TILEWRIGHT_TMA=SEED,COUNT` runs others than CI does.
 
 mod support;
 
@@ -33,7 +33,8 @@ struct Case {
 
 const NAMES: [(&str, &str); 5] = [("p", "A"), ("q", "B"), ("r", "C"), ("u", "D"), ("w", "E")];
 
-/// A layout by ops on axes of the tile: rows in another view and back, and chunks exchanged, for the most part as the accelerator does it.
+/// A layout by ops on axes of the tile: rows in another view and back, and chunks exchanged, for the most part as the
+/// accelerator does it.
 fn as_ops(draw: &mut Draw, tile: &[String], span: usize, bytes: usize, layout: &dyn Fn(&[String]) -> String) -> String {
     let (column, rows) = tile.split_last().expect("there are two");
     let mut text = String::new();
@@ -44,7 +45,7 @@ fn as_ops(draw: &mut Draw, tile: &[String], span: usize, bytes: usize, layout: &
             "row".to_owned()
         }
     };
-    // Eight rows have room, so that what is left over lies behind the tile.
+    // Eight rows have room, so that what is left over lies after the tile.
     let _ = write!(text, "split {row} by 8 -> eights, eight; split {column} by {} -> chunk, lane; ", 16 / bytes);
     let chunks = span / 16;
     let mut list: Vec<String> = ["eights", "side", "same", "chunk", "lane"].map(str::to_owned).to_vec();
@@ -201,7 +202,8 @@ fn case(draw: &mut Draw) -> Case {
         }
         _ => format!("{read} + {read}"),
     };
-    // The output's rows and the input's rows, both in granules; sometimes nothing is cut at all, so that copies may be runs.
+    // The output's rows and the input's rows, both in granules; sometimes nothing is cut at all, so that copies may be
+    // runs.
     let whole = draw.chance(35);
     let needs = |n: usize| match whole {
         true => {
@@ -327,8 +329,8 @@ fn lcm(a: usize, b: usize) -> usize {
     a / x * b
 }
 
-/// How many kernels were accepted with loads, with stores, with rings, with copies by runs, and with copies in loops; and why the others
-/// were not.
+/// How many kernels were accepted with loads, with stores, with rings, with copies by runs, and with copies in loops;
+/// and why the others were not.
 fn campaign(seed: u64, count: u64) -> ([usize; 5], BTreeMap<Code, usize>) {
     let mut draw = Draw(seed);
     let mut refused = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Staged copies that need no tensor map, and those of so many tiles that loops count them: launched on the emulator, and compared with
-//! `reference()`.
+//! Staged copies that need no tensor map, and those of so many tiles that loops count them: launched on the emulator,
+//! and compared with `reference()`.
 
 mod support;
 
@@ -19,7 +19,7 @@ schedule! {
         stage ys[i] = y in shared at y.o via tma { box i by 64 -> c, b; l2 evict_last; }
     }
 
-    /// Rings of runs: loads ahead, stores behind, and whole rows as one run.
+    /// Rings of runs: loads ahead, stores after, and whole rows as one run.
     pub kernel Rings(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64])
     where M % 8 == 0
     {
@@ -216,7 +216,7 @@ fn what_takes_a_map() {
     assert_eq!(forms(Rings::KERNEL), [0, 6]);
     let rolled = |info: &KernelInfo| info.ptx.text.matches(".pragma \"nounroll\";").count();
     assert_eq!([Line::KERNEL, Rings::KERNEL].map(rolled), [0, 0]);
-    // Four rows of one tensor; of the other a loop in front of the loop, for each buffer, and one behind.
+    // Four rows of one tensor; of the other a loop before the loop, for each buffer, and one after.
     assert_eq!(forms(Rows::KERNEL), [0, 4 + 3]);
     for (info, copies) in [(Column::KERNEL, 3), (Phases::KERNEL, 1), (Scatter::KERNEL, 4)] {
         assert_eq!(forms(info), [copies, 0], "{}", info.ptx.text);

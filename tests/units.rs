@@ -1,5 +1,5 @@
-//! Units of a block: axes that warpgroups, warps and threads are given, instances that they own, and reductions along them. Every kernel runs
-//! for awkward sizes and gives what `reference()` does.
+//! Units of a block: axes that warpgroups, warps and threads are given, instances that they own, and reductions along
+//! them. Every kernel runs for awkward sizes and gives what `reference()` does.
 
 mod support;
 
@@ -110,8 +110,8 @@ fn lanes_that_nothing_tells_apart() {
     refused(&own("h[i, 63 - j]"), &[Code::TW0707]);
 }
 
-/// Instances inside instances of units: those that have no work come to none, however far outside that is decided. They would read past the end
-/// of what the block holds.
+/// Instances inside instances of units: those that have no work come to none, however far outside that is decided. They
+/// would read past the end of what the block holds.
 #[test]
 fn idle_units_have_no_instances_inside_instances() {
     let warps = "split i by 2 -> io, u; split j by 32 -> jo, t; reorder io, u, jo, t; bind u: warp; bind t: thread; bind io: grid;";
@@ -368,7 +368,8 @@ const DIVISIONS: [Map; 9] = [
     ("split j by 16 -> u, v; reorder v, u; bind u, v: thread;", |j| j % 16 * 16 + j / 16),
 ];
 
-/// Every division as the reader of every other one, at all elements in several orders: accepted are those where each thread holds what it reads.
+/// Every division as the reader of every other one, at all elements in several orders: accepted are those where each
+/// thread holds what it reads.
 #[test]
 fn divisions_agree_or_do_not() {
     let indices: [Map; 5] = [
@@ -463,7 +464,8 @@ fn refusals() {
     assert!(report.contains("no axis around it is bound to warpgroups"), "{report}");
 }
 
-/// What a warp has in common goes to one of its lanes, as TW0601 says; threads that are idle there have work in the stages that it reads.
+/// What a warp has in common goes to one of its lanes, as TW0601 says; threads that are idle there have work in the
+/// stages that it reads.
 #[test]
 fn an_element_is_left_to_one_lane() {
     let source = |bound: &str, place: &str| {
@@ -493,7 +495,7 @@ fn an_element_is_left_to_one_lane() {
     assert!(file.findings().text.contains("TW0690"), "{}", file.findings().text);
 }
 
-/// Units past the end of an axis of the reduction have no terms, and come to instances in front of these all the same:
+/// Units past the end of an axis of the reduction have no terms, and come to instances before these all the same:
 /// what they hold there is not computed.
 #[test]
 fn units_without_terms_have_no_instances() {

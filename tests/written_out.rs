@@ -1,5 +1,6 @@
-//! Stages in registers around which loops are written out: each copy of the loop's body reads the registers of its own iteration, which are
-//! counted from where the instance begins there. And every entry point at small sizes, where a launch would take the first one.
+//! Stages in registers around which loops are written out: each copy of the loop's body reads the registers of its own
+//! iteration, which are counted from where the instance begins there. And every entry point at small sizes, where a
+//! launch would take the first one.
 
 mod support;
 
@@ -78,7 +79,8 @@ fn registers_of_threads_in_written_out_rows() {
     tried(copy, &SIZES, 2);
 }
 
-/// Offsets in shared memory whose parts are negative: registers that hold addresses must be addresses, in 64-bit entry points, too.
+/// Offsets in shared memory whose parts are negative: registers that hold addresses must be addresses, in 64-bit entry
+/// points, too.
 #[test]
 fn addresses_in_shared_memory_stay_in_32_bits() {
     let source = "kernel Resized(x: i32[6, M + 2]) -> (y: i32[5, M]) {
@@ -103,8 +105,8 @@ fn addresses_in_shared_memory_stay_in_32_bits() {
     runs(source, &kernel, &[&[3]], 2);
 }
 
-/// Regions are found for sizes of at least 1; where an output does not vanish with a size, and needs what is left out without it, the launcher
-/// refuses 0.
+/// Regions are found for sizes of at least 1; where an output does not vanish with a size, and needs what is left out
+/// without it, the launcher refuses 0.
 #[test]
 fn a_size_that_must_not_be_zero_is_required() {
     let required = |source: &str| -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What rustc shows for every diagnostic code, and for mistakes in calls of kernels, through the real macro.
-//! `TRYBUILD=overwrite cargo test -p tilewright-ui-tests` writes the expected messages anew; read them before you commit them.
+//! `TRYBUILD=overwrite cargo test -p tilewright-ui-tests` writes the expected messages anew; read them before you
+//! commit them.
 
 #[test]
 fn ui() {

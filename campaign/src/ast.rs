@@ -1,4 +1,5 @@
-//! Kernels as the campaign generates, prints, interprets and shrinks them. It shares nothing with the compiler's own tree.
+//! Kernels as the campaign generates, prints, interprets and shrinks them. It shares nothing with the compiler's own
+//! tree.
 
 use std::collections::BTreeMap;
 
@@ -344,7 +345,7 @@ pub struct Kernel {
     pub threads: Option<i64>,
     /// Ops for the stage of an output.
     pub schedules: Vec<(String, Vec<Op>)>,
-    /// A warning that is silenced in front of the kernel.
+    /// A warning that is silenced before the kernel.
     pub allow: Option<&'static str>,
 }
 

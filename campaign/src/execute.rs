@@ -1,7 +1,8 @@
 //! An accepted kernel on the emulator, with every sanitizer, against the reference.
 //!
-//! Every tensor lies inside a larger allocation, at an address that is aligned as the kernel asks and no better. What is around
-//! it, and the gaps between its rows, must not be read and must not change; every element of an output must be written.
+//! Every tensor lies inside a larger allocation, at an address that is aligned as the kernel asks and no better. What
+//! is around it, and the gaps between its rows, must not be read and must not change; every element of an output must
+//! be written.
 
 use half::{bf16, f16};
 use tilewright::__private::{Arg as HostArg, DynamicTensor, reference};
@@ -274,7 +275,8 @@ fn prepare(memory: &Memory, placed: &[Option<Placed>]) -> Result<(), tilewright_
             memory.write(base, &tensor.before)?;
             continue;
         }
-        // Everything but the elements. (Elements written by an earlier turn keep their old bytes: NaN patterns replace them.)
+        // Everything but the elements. (Elements written by an earlier turn keep their old bytes: NaN patterns replace
+        // them.)
         memory.fill(tensor.allocation, tensor.lead, PATTERN)?;
         memory.fill(base + tensor.span, TAIL, PATTERN)?;
         let mut is_element = vec![false; tensor.span as usize];

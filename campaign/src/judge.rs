@@ -188,11 +188,13 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
     Ok(Verdict::Confirmed)
 }
 
-/// Codes about the form of a schedule that numbers decide: true if the numbers agree, none if there is nothing to replay.
+/// Codes about the form of a schedule that numbers decide: true if the numbers agree, none if there is nothing to
+/// replay.
 ///
-/// The others have nothing to replay: TW00 and TW01 are about words, names and types; TW0202, TW0205, TW0206 and TW0403 quote
-/// the extent that they refuse; TW0207 and TW0406 refuse what is not known while compiling, whatever the sizes are; TW0702,
-/// TW0703 and TW1008 are about which axis belongs to a reduction. That their edits help is checked for all.
+/// The others have nothing to replay: TW00 and TW01 are about words, names and types; TW0202, TW0205, TW0206 and TW0403
+/// quote the extent that they refuse; TW0207 and TW0406 refuse what is not known while compiling, whatever the sizes
+/// are; TW0702, TW0703 and TW1008 are about which axis belongs to a reduction. That their edits help is checked for
+/// all.
 fn structural(kernel: &Kernel, error: &Error) -> Option<bool> {
     let title = &error.found.title;
     let number = || title.split(|c: char| !c.is_ascii_digit()).find_map(|w| w.parse::<i64>().ok());
@@ -231,7 +233,8 @@ fn structural(kernel: &Kernel, error: &Error) -> Option<bool> {
     }
 }
 
-/// A proposed edit makes its message go away, is itself understood, and if it was the only message, leaves nothing of its kind.
+/// A proposed edit makes its message go away, is itself understood, and if it was the only message, leaves nothing of
+/// its kind.
 fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
     let diagnostic = &error.found;
     for (text, source) in &error.edited {

@@ -1,4 +1,5 @@
-//! Some hundreds of random compositions; `campaign --compose` runs many more. And the kernels that such runs have found.
+//! Some hundreds of random compositions; `campaign --compose` runs many more. And the kernels that such runs have
+//! found.
 
 use std::path::Path;
 
@@ -31,8 +32,8 @@ fn compositions_are_right() {
 /// Work of the separate checker for one entry point at one size, and terms of the reference for one launch.
 const WORK: u64 = 300_000;
 
-/// What was found once is accepted and right, or refused for a reason. What is accepted runs: most of these were once accepted
-/// and wrong. Those whose defect is open still are marked so.
+/// What was found once is accepted and right, or refused for a reason. What is accepted runs: most of these were once
+/// accepted and wrong. Those whose defect is open still are marked so.
 #[test]
 fn what_was_found() {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("found");

@@ -46,14 +46,16 @@ enum Command {
     /// admissible, it says for how many elements, how wide the widest interval is, and how far from its middle an
     /// element lies; and how many elements are NaN or infinite.
     ///
-    /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong usage.
+    /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong
+    /// usage.
     Run {
         /// A Rust source file.
         file: String,
         /// The kernel to run; may be left out if the file has one.
         #[arg(long)]
         kernel: Option<String>,
-        /// Sizes and strides, such as N=1000,M=7. A size that follows from the facts may be left out; a stride that is left out is the contiguous one.
+        /// Sizes and strides, such as N=1000,M=7. A size that follows from the facts may be left out; a stride that is
+        /// left out is the contiguous one.
         #[arg(long, value_delimiter = ',')]
         dims: Vec<String>,
         /// Seed of the inputs and of the emulator's order of execution.
@@ -72,11 +74,14 @@ enum Command {
     },
     /// Runs a kernel of a PTX file on the emulator, on data from files. The PTX may come from any compiler.
     ///
-    /// Arguments, in the order of the parameters: `f32:2.5`, `s32:-1`, `u64:0x10` are numbers; `bytes:00ff` the bytes of a struct; `null` a null
-    /// pointer; `in:FILE` a read-only buffer; `inout:FILE[=OUT]` a buffer written to a file afterwards; `out:f32[100,16][=OUT]` one that nobody has
-    /// written yet; `zero:f32[100][=OUT]` one of zeros; `map:8x32:BUFFER` a tensor map of any of these with this box. Files are raw bytes, or NumPy's if their names end in .npy.
+    /// Arguments, in the order of the parameters: `f32:2.5`, `s32:-1`, `u64:0x10` are numbers; `bytes:00ff` the bytes
+    /// of a struct; `null` a null pointer; `in:FILE` a read-only buffer; `inout:FILE[=OUT]` a buffer written to a file
+    /// afterwards; `out:f32[100,16][=OUT]` one that nobody has written yet; `zero:f32[100][=OUT]` one of zeros;
+    /// `map:8x32:BUFFER` a tensor map of any of these with this box. Files are raw bytes, or NumPy's if their names end
+    /// in .npy.
     ///
-    /// Exit code 0: nothing was found; 1: findings; 2: wrong usage, or a program that cannot be run. See docs/emulate.md.
+    /// Exit code 0: nothing was found; 1: findings; 2: wrong usage, or a program that cannot be run. See
+    /// docs/emulate.md.
     Emulate(emulate::Request),
     /// Prints the page of a diagnostic, or lists all of them.
     Explain {

@@ -1,4 +1,5 @@
-//! `tilewright check`: every kernel of some files, what rustc would say, and what the separate checker says at more sizes than the macro has time for.
+//! `tilewright check`: every kernel of some files, what rustc would say, and what the separate checker says at more
+//! sizes than the macro has time for.
 
 use serde_json::{Value, json};
 use tilewright_compiler::trial::Tally;

@@ -1,7 +1,7 @@
 //! Findings as JSON, for editors and other tools: places in the file, and the edits that a message proposes.
 //!
-//! Property: a file in which the text of an edit stands in place of its range is a file after which the finding is gone, as
-//! `tilewright_compiler::diag::Edit` promises for tokens.
+//! Property: a file in which the text of an edit stands in place of its range is a file after which the finding is
+//! gone, as `tilewright_compiler::diag::Edit` promises for tokens.
 
 use serde_json::{Value, json};
 use tilewright_compiler::diag::{Diagnostic, Edit, Level};
@@ -62,7 +62,7 @@ fn edit_json(invocation: &Invocation, edit: &Edit) -> Option<Value> {
             let last = edit.first.checked_add(more)?;
             (range_json(token(invocation, edit.first)?.0, token(invocation, last)?.1), edit.text.clone())
         }
-        // What is inserted stands right behind the token before.
+        // What is inserted stands right after the token before.
         (None, Some(before)) => {
             let at = token(invocation, before)?.1;
             let space = if edit.text.starts_with([',', ';']) { "" } else { " " };

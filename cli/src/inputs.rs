@@ -53,7 +53,8 @@ pub enum Floats {
     /// Integers of either sign from 1 to this magnitude: their sums and products need no rounding while they are small,
     /// so that every order gives the same bits. None is zero: a term that is left out would not be seen.
     Integers(u64),
-    /// Any bits, of integers as well: infinities, NaN, numbers that are very large or very small, and what wraps; between these, others as above.
+    /// Any bits, of integers as well: infinities, NaN, numbers that are very large or very small, and what wraps;
+    /// between these, others as above.
     Any,
 }
 

@@ -1,5 +1,5 @@
-//! A finished kernel at sizes of all kinds: before the separate checker, on index values and on data, and on the emulator. The macro, which
-//! users wait for, does a small part of this ([`tilewright_compiler::trial`]).
+//! A finished kernel at sizes of all kinds: before the separate checker, on index values and on data, and on the
+//! emulator. The macro, which users wait for, does a small part of this ([`tilewright_compiler::trial`]).
 
 use tilewright::{Device, EmulatorOptions, Error};
 use tilewright_compiler::lower::Entry;
@@ -12,7 +12,8 @@ use crate::trial::Trial;
 
 /// Work of each net for one entry point at one size: a tenth of a second in a build without optimisation.
 pub const WORK: u64 = 1_000_000;
-/// Sizes to draw from: the smallest ones; small ones; such that there are several tiles, blocks and iterations along some axis, and remainders.
+/// Sizes to draw from: the smallest ones; small ones; such that there are several tiles, blocks and iterations along
+/// some axis, and remainders.
 const POOLS: [&[i64]; 6] = [
     &[0, 1, 2],
     &[1, 2, 3],
@@ -38,7 +39,8 @@ pub fn drawn(info: &KernelInfo) -> Vec<Vec<i64>> {
     all
 }
 
-/// What the separate checker says of the entry points of a kernel at these sizes. `work` is that of each net for one entry point at one size.
+/// What the separate checker says of the entry points of a kernel at these sizes. `work` is that of each net for one
+/// entry point at one size.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -71,8 +73,10 @@ pub fn by_entry(info: &KernelInfo, dims: &[i64]) -> Vec<KernelInfo> {
     (0..info.entries.len()).filter(holds).map(one).collect()
 }
 
-/// Launches a kernel at these sizes on the emulator, under other seeds each and on small numbers and any bits, its entry points in turn, and compares with the
-/// reference; gives the number of launches that were compared. `terms` bounds the elements and terms that the reference evaluates; a launch with more, or with tensors that are too large, is left out.
+/// Launches a kernel at these sizes on the emulator, under other seeds each and on small numbers and any bits, its
+/// entry points in turn, and compares with the reference; gives the number of launches that were compared. `terms`
+/// bounds the elements and terms that the reference evaluates; a launch with more, or with tensors that are too large,
+/// is left out.
 ///
 /// # Errors
 /// The first thing that is wrong.

@@ -1,4 +1,5 @@
-//! The value of every dimension of a kernel: from what the user gives, from the facts, and contiguous strides for the rest.
+//! The value of every dimension of a kernel: from what the user gives, from the facts, and contiguous strides for the
+//! rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -117,8 +118,8 @@ pub fn parse(items: &[String]) -> Result<Given, SizesError> {
     Ok(given)
 }
 
-/// The value of every dimension, in the kernel's order. A dimension that a fact determines may be left out, and so may a
-/// stride, which is then the one of a contiguous tensor. Facts are not checked: the launch does that.
+/// The value of every dimension, in the kernel's order. A dimension that a fact determines may be left out, and so may
+/// a stride, which is then the one of a contiguous tensor. Facts are not checked: the launch does that.
 ///
 /// # Errors
 /// As the variants of [`SizesError`] say.

@@ -152,7 +152,8 @@ impl SourceFile {
         Ok(Self { path: path.to_owned(), invocations: finder.found })
     }
 
-    /// Shows every kernel to the separate checker at full strength; one that is wrong after all is an error of its `schedule!`.
+    /// Shows every kernel to the separate checker at full strength; one that is wrong after all is an error of its
+    /// `schedule!`.
     pub fn prove(&mut self) -> Tally {
         let mut tally = Tally::default();
         for invocation in &mut self.invocations {

@@ -1,4 +1,4 @@
-//! `#[allow(TW0690)]` in front of a kernel: warnings that its author knows of.
+//! `#[allow(TW0690)]` before a kernel: warnings that its author knows of.
 //!
 //! The attribute is read here and goes no further: rustc would call the code an unknown lint.
 
@@ -18,8 +18,8 @@ fn codes(kernel: &ast::Kernel) -> impl Iterator<Item = (&str, Span)> {
     lists.flat_map(|a| &a.words).map(|w| (w.text.as_str(), w.span)).filter(|(word, _)| is_code(word))
 }
 
-/// Drops the warnings of a kernel that its attributes allow, and warns of attributes that drop nothing. `complete` is whether
-/// the kernel was compiled to its end: after an error, warnings that an attribute is for may be missing.
+/// Drops the warnings of a kernel that its attributes allow, and warns of attributes that drop nothing. `complete` is
+/// whether the kernel was compiled to its end: after an error, warnings that an attribute is for may be missing.
 pub(crate) fn apply(kernel: &ast::Kernel, complete: bool, found: &mut Diagnostics) {
     let mut useless = Vec::new();
     for (word, span) in codes(kernel) {

@@ -94,8 +94,8 @@ fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
     })
 }
 
-/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what the
-/// accelerator demands.
+/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what
+/// the accelerator demands.
 fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed]) -> u32 {
     let mut bytes = element;
     let staged = |s: &Analysed| s.staged.iter().any(|copy| usize::from(copy.parameter) == parameter);

@@ -1,7 +1,8 @@
-//! From the tokens of `schedule!` to checked PTX. A pure function of its input: no files, no environment, no clocks, no GPU.
+//! From the tokens of `schedule!` to checked PTX. A pure function of its input: no files, no environment, no clocks, no
+//! GPU.
 //!
-//! [`compile`] is the whole road on one screen. Each room takes what the rooms before it found out, reports what it refuses, and
-//! hands on facts; errors flush at the end of a room, so that one mistake gives one message.
+//! [`compile`] is the whole road on one screen. Each room takes what the rooms before it found out, reports what it
+//! refuses, and hands on facts; errors flush at the end of a room, so that one mistake gives one message.
 #![forbid(unsafe_code)]
 
 pub mod allow;
@@ -175,7 +176,8 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     None
 }
 
-/// Whether a thread has the registers that it must hold at one time in some entry point; none after a report that it does not.
+/// Whether a thread has the registers that it must hold at one time in some entry point; none after a report that it
+/// does not.
 fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
     let found = entries.iter().flat_map(|e| {
         let threads = e.kernel.signature.threads;

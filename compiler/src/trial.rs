@@ -1,11 +1,13 @@
-//! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and within a small budget: what it finds is a
-//! mistake of ours that no test has met. Larger sizes, and every kernel of the project, are its business in tests.
+//! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and
+//! within a small budget: what it finds is a mistake of ours that no test has met. Larger sizes, and every kernel of
+//! the project, are its business in tests.
 //!
-//! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than twice the ring has slots, where some sizes
-//! give that number: so the ring is entered, not filled, filled, and comes around twice, with every phase of its barriers at the end.
+//! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than
+//! twice the ring has slots, where some sizes give that number: so the ring is entered, not filled, filled, and comes
+//! around twice, with every phase of its barriers at the end.
 //!
-//! What a trial at given sizes is, which entry points and numbers of blocks it looks at, is one function ([`prove`]): for the macro, for `tilewright check`, for
-//! tests and campaigns.
+//! What a trial at given sizes is, which entry points and numbers of blocks it looks at, is one function ([`prove`]):
+//! for the macro, for `tilewright check`, for tests and campaigns.
 
 use std::fmt;
 
@@ -19,7 +21,8 @@ use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_path
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.
 const WORK: u64 = 100_000;
-/// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at any of them.
+/// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at
+/// any of them.
 const WITH_VALUES: usize = 2;
 /// Steps of the search for the smallest sizes.
 const SEARCH_STEPS: u64 = 10_000;
@@ -104,9 +107,9 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// What the separate checker says of every entry point that a launch with these sizes may take, by each number of blocks that matters. Sizes
-/// without a launch, because a fact forbids them or no output has elements, have nothing to say, nor have entry points whose maps an empty tensor
-/// does not have.
+/// What the separate checker says of every entry point that a launch with these sizes may take, by each number of
+/// blocks that matters. Sizes without a launch, because a fact forbids them or no output has elements, have nothing to
+/// say, nor have entry points whose maps an empty tensor does not have.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -152,8 +155,9 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
     Ok(tally)
 }
 
-/// Sizes at which something is as large as these conditions of an entry point let it be, or as any tensor is: from admissible ones, each size and stride in turn is
-/// made as large as it may be while the others are small, then the others; and all of them alike.
+/// Sizes at which something is as large as these conditions of an entry point let it be, or as any tensor is: from
+/// admissible ones, each size and stride in turn is made as large as it may be while the others are small, then the
+/// others; and all of them alike.
 pub fn large(info: &KernelInfo, conditions: &[Constraint], base: &[i64]) -> Vec<Vec<i64>> {
     let is_free = |d: &usize| !info.solved.iter().any(|s| usize::from(s.dim) == *d);
     let free: Vec<usize> = (0..base.len()).filter(is_free).collect();
@@ -232,9 +236,10 @@ pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries
     sizes(info, facts, stages).iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(n)).err())
 }
 
-/// The sizes that must not be 0 although no proof so far says so: regions, copies and barriers are found for sizes of at least 1, and an output that
-/// does not vanish with a size may need what they leave out then. What is found is refused by the launcher; it is searched and not proved, at 0 for each size
-/// that facts admit to be 0, and for all of them.
+/// The sizes that must not be 0 although no proof so far says so: regions, copies and barriers are found for sizes of
+/// at least 1, and an output that does not vanish with a size may need what they leave out then. What is found is
+/// refused by the launcher; it is searched and not proved, at 0 for each size that facts admit to be 0, and for all of
+/// them.
 pub(crate) fn wrong_at_zero(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Vec<u16> {
     let mut bases = sizes(info, facts, stages);
     bases.truncate(1 + LEAST.len());
@@ -256,7 +261,8 @@ pub(crate) fn wrong_at_zero(info: &KernelInfo, facts: &Facts, stages: &[Analysed
     needed
 }
 
-/// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more than there are tiles.
+/// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more
+/// than there are tiles.
 fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
     let cluster = i64::from(info.launch.cluster);
     if info.launch.persistent { vec![cluster, 2 * cluster, tiles + cluster] } else { vec![tiles] }

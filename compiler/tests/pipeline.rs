@@ -144,8 +144,8 @@ fn planned_constructs_say_so() {
     refused(&kernel("", "launch roles { load: warp, math: warp };"), &["TW0508"]);
 }
 
-/// The same tokens give the same kernel and the same messages.
-/// Numbers beyond 32 bits leave no 32-bit entry point, wherever they are written; a size that merely may be large keeps both.
+/// The same tokens give the same kernel and the same messages. Numbers beyond 32 bits leave no 32-bit entry point,
+/// wherever they are written; a size that merely may be large keeps both.
 #[test]
 fn numbers_beyond_32_bits_need_the_wide_entry_point() {
     let kernel = |shape: &str, facts: &str, value: &str, ops: &str| {
@@ -352,7 +352,8 @@ fn elements_without_terms_are_not_cut_away() {
     accepted(&kernel("1..1", "resize r by (-1, 1) -> p;"));
 }
 
-/// What is proved for sizes of at least 1 has to hold for 0 too where the result is not empty then; else launches refuse it.
+/// What is proved for sizes of at least 1 has to hold for 0 too where the result is not empty then; else launches
+/// refuse it.
 #[test]
 fn a_size_of_zero_in_a_shape_that_stays() {
     let kernel = |facts: &str| {

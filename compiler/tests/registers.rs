@@ -26,7 +26,8 @@ fn of(kernel: &Compiled) -> Held {
     held(&kernel.entries[0].kernel).remove(0).0
 }
 
-/// Registers, and bytes spilled, of the first entry point, where a thread may have at most so many; none without an assembler.
+/// Registers, and bytes spilled, of the first entry point, where a thread may have at most so many; none without an
+/// assembler.
 fn assembled(kernel: &Compiled, most: Option<u32>) -> Option<(u32, u32)> {
     let ptxas = std::env::var_os("PTXAS")?;
     let info = kernel.info.as_ref().expect("no error");

@@ -1,5 +1,5 @@
-//! Thread instructions per second, with and without sanitizers, on one host thread. `cargo bench -p tilewright-emulator`; a dev build is
-//! measured with `cargo bench --profile dev`.
+//! Thread instructions per second, with and without sanitizers, on one host thread.
+//! `cargo bench -p tilewright-emulator`; a dev build is measured with `cargo bench --profile dev`.
 
 use divan::counter::ItemsCount;
 use tilewright_emulator::{Launch, Memory, Options, Program, Sanitizers};
@@ -114,7 +114,8 @@ DONE:
 ret;
 }";
 
-/// Each thread stores; the first one of each block arrives at a counter behind a barrier; the threads of the last block read all.
+/// Each thread stores; the first one of each block arrives at a counter after a barrier; the threads of the last block
+/// read all.
 const ARRIVALS: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
 .reg .pred %p<4>; .reg .b32 %r<12>; .reg .f32 %f<4>; .reg .b64 %rd<8>;
 ld.param.u64 %rd0, [x];

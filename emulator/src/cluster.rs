@@ -1,8 +1,10 @@
-//! What CTAs of a cluster share besides memory: the cluster's barrier (PTX manual 9.7.13.3), and who may still touch whose shared memory.
+//! What CTAs of a cluster share besides memory: the cluster's barrier (PTX manual 9.7.13.3), and who may still touch
+//! whose shared memory.
 //!
-//! Shared memory of a CTA exists from the start of its first thread to the exit of its last one (CUDA programming guide, distributed shared memory).
-//! Whether an access of another CTA falls between the two must not depend on luck: it must be ordered after something that the owner did, and before
-//! the exit of one of the owner's warps. Both are questions to the clocks, so that every order of CTAs finds the same.
+//! Shared memory of a CTA exists from the start of its first thread to the exit of its last one (CUDA programming
+//! guide, distributed shared memory). Whether an access of another CTA falls between the two must not depend on luck:
+//! it must be ordered after something that the owner did, and before the exit of one of the owner's warps. Both are
+//! questions to the clocks, so that every order of CTAs finds the same.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +56,8 @@ impl ClusterBarrier {
         self.completed.clear();
     }
 
-    /// An arrival of some lanes. With `clocks` it orders what they did before; else it hands on only `fenced`, what their last fence did. Whether the
-    /// phase ends.
+    /// An arrival of some lanes. With `clocks` it orders what they did before; else it hands on only `fenced`, what
+    /// their last fence did. Whether the phase ends.
     pub fn arrive(
         &mut self,
         (warp, run): (usize, Mask),
@@ -79,7 +81,8 @@ impl ClusterBarrier {
         Ok(self.missing == 0)
     }
 
-    /// A wait of some lanes: those whose phase has not ended, which wait from now on. The others are ordered after it if `clocks` is given.
+    /// A wait of some lanes: those whose phase has not ended, which wait from now on. The others are ordered after it
+    /// if `clocks` is given.
     pub fn wait(&mut self, waiter: Waiter, clocks: Option<&mut Clocks>) -> Result<Mask, Misuse> {
         let warp = waiter.warp as usize;
         let unannounced = waiter.mask & !self.owing[warp];

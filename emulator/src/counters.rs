@@ -65,9 +65,11 @@ pub struct Traffic {
     pub bytes_loaded: u64,
     /// Bytes stored by threads.
     pub bytes_stored: u64,
-    /// Global memory: 32-byte sectors touched, summed over requests. Shared memory: wavefronts, the cycles that the requests take.
+    /// Global memory: 32-byte sectors touched, summed over requests. Shared memory: wavefronts, the cycles that the
+    /// requests take.
     pub transactions: u64,
-    /// The least number of transactions for as many bytes: sectors that the bytes fill, or wavefronts without bank conflicts.
+    /// The least number of transactions for as many bytes: sectors that the bytes fill, or wavefronts without bank
+    /// conflicts.
     pub ideal_transactions: u64,
 }
 

@@ -47,14 +47,15 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Blocks of a cluster in x, y, z; `None` if the launch names none: the kernel may, and otherwise every block is a cluster of its own.
+    /// Blocks of a cluster in x, y, z; `None` if the launch names none: the kernel may, and otherwise every block is a
+    /// cluster of its own.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// One argument for each parameter.
     pub args: Vec<Arg>,
-    /// Whether it may begin while earlier launches run still (programmatic dependent launch). They have ended here, and yet each thread that accesses global
-    /// memory must have waited for them (`griddepcontrol.wait`).
+    /// Whether it may begin while earlier launches run still (programmatic dependent launch). They have ended here, and
+    /// yet each thread that accesses global memory must have waited for them (`griddepcontrol.wait`).
     pub dependent: bool,
     /// The memory that the kernel may access. Empty: every allocation, for reading and writing.
     pub extents: Vec<Extent>,
@@ -76,7 +77,8 @@ impl Sanitizers {
     pub const NONE: Sanitizers = Sanitizers { initialisation: false, races: false };
 }
 
-/// What tensor-core instructions compute where the manual leaves it open: order and intermediate rounding of floating-point sums.
+/// What tensor-core instructions compute where the manual leaves it open: order and intermediate rounding of
+/// floating-point sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MatrixModel {
     /// f32 sums in the order of k: quick, for tests of structure.
@@ -95,7 +97,8 @@ pub struct Options {
     pub seed: u64,
     /// Checks.
     pub sanitizers: Sanitizers,
-    /// Move the results of approximate instructions within the bounds that the manual gives, depending on this number and the operands.
+    /// Move the results of approximate instructions within the bounds that the manual gives, depending on this number
+    /// and the operands.
     pub perturb: Option<u64>,
     /// What tensor cores compute.
     pub matrix: MatrixModel,
@@ -103,8 +106,8 @@ pub struct Options {
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
     pub threads: Option<usize>,
-    /// Use only instructions that every host of this architecture has, and execute every instruction in every lane: for measuring and
-    /// comparing. The result does not depend on it.
+    /// Use only instructions that every host of this architecture has, and execute every instruction in every lane: for
+    /// measuring and comparing. The result does not depend on it.
     pub baseline: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Runs PTX text on a CPU, with sanitizers and counters.
 //!
-//! The emulator is a device for machines without a GPU and a checker for those with one. It takes the same text that a driver would, runs
-//! every thread of every block, and says what hardware does not say: which instruction of which thread read past a tensor, raced with which
-//! other one, read memory that nobody wrote, or waits for ever, and why.
+//! The emulator is a device for machines without a GPU and a checker for those with one. It takes the same text that a
+//! driver would, runs every thread of every block, and says what hardware does not say: which instruction of which
+//! thread read past a tensor, raced with which other one, read memory that nobody wrote, or waits for ever, and why.
 //!
 //! # Use
 //!
@@ -31,25 +31,28 @@
 //! ```
 //!
 //! - [`Memory`] is the device's address space: allocate, write, launch, read.
-//! - [`Program`] is decoded text; it can be kept and launched from several threads. Variables of its module belong to the device: see
-//!   [`Program::write_symbol`].
-//! - [`Launch`] names the kernel, its shape and its arguments, and may list the [`Extent`]s that it may access, so that views are checked as views.
-//! - [`Options`] hold the seed, the checks, a test mode that moves approximate results within their documented bounds, the
-//!   [`MatrixModel`] of tensor cores, and a budget.
+//! - [`Program`] is decoded text; it can be kept and launched from several threads. Variables of its module belong to
+//!   the device: see [`Program::write_symbol`].
+//! - [`Launch`] names the kernel, its shape and its arguments, and may list the [`Extent`]s that it may access, so that
+//!   views are checked as views.
+//! - [`Options`] hold the seed, the checks, a test mode that moves approximate results within their documented bounds,
+//!   the [`MatrixModel`] of tensor cores, and a budget.
 //! - [`Report`] has the findings and the [`Counters`]. [`Error`] is for what cannot start at all.
 //!
 //! # What it promises
 //!
-//! The same text, memory, launch and seed give the same memory, findings and counters, whatever the number of host threads. Arithmetic is exact
-//! in every rounding; NaN results are canonical; approximate functions are the double-precision function rounded once. Reads of uninitialised
-//! memory see NaN. Bounds and alignment are always checked.
+//! The same text, memory, launch and seed give the same memory, findings and counters, whatever the number of host
+//! threads. Arithmetic is exact in every rounding; NaN results are canonical; approximate functions are the
+//! double-precision function rounded once. Reads of uninitialised memory see NaN. Bounds and alignment are always
+//! checked.
 //!
 //! # Rooms
 //!
-//! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps; `memory` is device memory;
-//! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk` has tiles and the copies that are under way; `matrix` is
-//! what tensor cores compute; `cluster` is what CTAs of a cluster share, `registers` what their warpgroups hand to each other; `schedule` decides what runs
-//! when; `report` and `counters` are what is told. `wgmma` is refused with a typed error for now.
+//! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps;
+//! `memory` is device memory; `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk`
+//! has tiles and the copies that are under way; `matrix` is what tensor cores compute; `cluster` is what CTAs of a
+//! cluster share, `registers` what their warpgroups hand to each other; `schedule` decides what runs when; `report` and
+//! `counters` are what is told. `wgmma` is refused with a typed error for now.
 
 #![deny(unsafe_code)]
 

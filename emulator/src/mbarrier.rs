@@ -1,8 +1,8 @@
-//! Mbarrier objects of a CTA's shared memory (PTX manual 9.7.13.16): phase, pending and expected arrivals, transaction count, and the clock that
-//! arrivals leave for those who wait.
+//! Mbarrier objects of a CTA's shared memory (PTX manual 9.7.13.16): phase, pending and expected arrivals, transaction
+//! count, and the clock that arrivals leave for those who wait.
 //!
-//! A phase ends when no arrivals are pending and the transaction count is 0; then the next begins with the expected count. A state (token) names the
-//! phase in its upper half and the pending count before the arrival in its lower half.
+//! A phase ends when no arrivals are pending and the transaction count is 0; then the next begins with the expected
+//! count. A state (token) names the phase in its upper half and the pending count before the arrival in its lower half.
 
 use std::collections::BTreeMap;
 
@@ -170,8 +170,8 @@ impl Mbarrier {
         self.phase & 1 != parity & 1
     }
 
-    /// As [`Mbarrier::ended_parity`] for a thread that may have waited before. The wait is for the phase after the one that it has seen, or for that
-    /// one again; a phase two behind the current one has the current one's parity.
+    /// As [`Mbarrier::ended_parity`] for a thread that may have waited before. The wait is for the phase after the one
+    /// that it has seen, or for that one again; a phase two after the current one has the current one's parity.
     pub fn ended_for(&mut self, thread: u32, parity: u32) -> Result<bool, Misuse> {
         if let Some(seen) = self.seen.get(&thread) {
             let next = seen.wrapping_add(1);

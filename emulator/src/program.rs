@@ -69,8 +69,9 @@ impl Program {
     /// Parses and decodes PTX text.
     ///
     /// # Errors
-    /// [`Error::Parse`] for text that is not well-formed PTX, [`Error::Unsupported`] for instructions the emulator does not execute. In a program
-    /// of several kernels such an instruction stops only the kernels that reach it: the error comes when one of them is launched.
+    /// [`Error::Parse`] for text that is not well-formed PTX, [`Error::Unsupported`] for instructions the emulator does
+    /// not execute. In a program of several kernels such an instruction stops only the kernels that reach it: the error
+    /// comes when one of them is launched.
     pub fn parse(text: &str) -> Result<Program, Error> {
         let module = tilewright_ptx::load(text).map_err(|error| Error::Parse { message: error.to_string() })?;
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
@@ -110,8 +111,8 @@ impl Program {
         Ok(self.kernel(entry)?.required_block)
     }
 
-    /// Copies bytes to the start of a variable in global or constant memory, as `cudaMemcpyToSymbol` does. Variables belong to the device: they
-    /// keep their values from launch to launch.
+    /// Copies bytes to the start of a variable in global or constant memory, as `cudaMemcpyToSymbol` does. Variables
+    /// belong to the device: they keep their values from launch to launch.
     ///
     /// # Errors
     /// [`Error::NoSymbol`] when the program has no such variable, [`Error::BadAddress`] when it is shorter.
@@ -158,8 +159,9 @@ impl Program {
         memory.with_module(self.number, &decoded.globals, &decoded.constants, |module| Ok(use_it(place, module)))
     }
 
-    /// Runs a kernel to its end, or until something stops it: see [`Report::trap`]. The same seed gives the same memory, findings and
-    /// counters, for any number of host threads. Memory that the host or another launch changes at the same time is the caller's race.
+    /// Runs a kernel to its end, or until something stops it: see [`Report::trap`]. The same seed gives the same
+    /// memory, findings and counters, for any number of host threads. Memory that the host or another launch changes at
+    /// the same time is the caller's race.
     ///
     /// # Errors
     /// What cannot be started: unknown kernel, bad shape, wrong arguments, extents outside allocations.
@@ -333,7 +335,8 @@ fn params(kernel: &Kernel, launch: &Launch) -> Result<Vec<u32>, Error> {
     Ok(words)
 }
 
-/// The regions that the kernel may access: those listed, or all of the device's first `own` allocations, and the program's variables behind them.
+/// The regions that the kernel may access: those listed, or all of the device's first `own` allocations, and the
+/// program's variables after them.
 fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Result<Vec<Region>, Error> {
     let whole = |(index, allocation): (usize, &Arc<Allocation>)| Region {
         base: allocation.base,

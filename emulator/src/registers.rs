@@ -1,8 +1,10 @@
-//! `setmaxnreg` (PTX manual 9.7.19.5): registers of a CTA that its warps give back and take, and the rules of a warpgroup.
+//! `setmaxnreg` (PTX manual 9.7.19.5): registers of a CTA that its warps give back and take, and the rules of a
+//! warpgroup.
 //!
-//! A CTA gets as many registers as the launch gives each thread, times its threads; which number that is, the assembler decides. Here it is what
-//! `.maxnreg` says, or what `.minnctapersm` leaves of a multiprocessor's 65536 for the threads of the launch, in steps of 8, and at most 255 rounded
-//! down to 248, or 168 where 384 threads share them. Without either the assembler ignores the instruction, and so does this.
+//! A CTA gets as many registers as the launch gives each thread, times its threads; which number that is, the assembler
+//! decides. Here it is what `.maxnreg` says, or what `.minnctapersm` leaves of a multiprocessor's 65536 for the threads
+//! of the launch, in steps of 8, and at most 255 rounded down to 248, or 168 where 384 threads share them. Without
+//! either the assembler ignores the instruction, and so does this.
 
 use crate::lanes::Mask;
 use crate::shadow::clock::Clocks;
@@ -17,7 +19,8 @@ const MOST: u32 = 255;
 /// Warps of a warpgroup.
 pub const WARPGROUP: usize = 4;
 
-/// Registers of a thread at the start, where the directives decide it: `.maxnreg`, or threads of a CTA and CTAs of a multiprocessor.
+/// Registers of a thread at the start, where the directives decide it: `.maxnreg`, or threads of a CTA and CTAs of a
+/// multiprocessor.
 pub fn at_launch(maxnreg: Option<u32>, minnctapersm: Option<u32>, threads: u32) -> Option<u32> {
     match (maxnreg, minnctapersm) {
         (Some(count), _) => Some(count),
@@ -116,7 +119,7 @@ impl Registers {
         let epoch = clocks.epoch(first + warp);
         let own = &mut self.warps[warp];
         own.changes.push((change, epoch));
-        // What comes behind is no part of it: whoever knows it does not know the change before.
+        // What comes after is no part of it: whoever knows it does not know the change before.
         clocks.meet(first + warp, 0);
         let Some(pool) = &mut self.pool else { return Ok(Outcome::Done(Vec::new())) };
         let count = own.count;

@@ -120,7 +120,8 @@ pub enum Kind {
     UninitialisedRead,
     /// Two threads access the same bytes without an order between them, and one of them writes.
     Race,
-    /// Two threads write the same value to the same bytes without an order: wrong by the memory model, harmless in its result.
+    /// Two threads write the same value to the same bytes without an order: wrong by the memory model, harmless in its
+    /// result.
     SameValueRace,
     /// A read through the read-only cache of data that this kernel writes.
     StaleRead,
@@ -130,7 +131,8 @@ pub enum Kind {
     ExitBeforeBarrier,
     /// A barrier used against its rules: number, thread count.
     BarrierMisuse,
-    /// A warp-level operation against its rules: a lane outside its own member mask, a source lane that does not take part.
+    /// A warp-level operation against its rules: a lane outside its own member mask, a source lane that does not take
+    /// part.
     CollectiveMisuse,
     /// Every thread waits.
     Deadlock,
@@ -144,8 +146,9 @@ pub enum Kind {
     InFlight,
     /// A bulk copy touches what threads have written without a proxy fence.
     MissingProxyFence,
-    /// A bulk copy touches what other threads have written, and only its issuer executes a proxy fence, behind the barrier: right by the letter of the
-    /// memory model, and what Triton emits; the manual's examples have the writers execute it in front.
+    /// A bulk copy touches what other threads have written, and only its issuer executes a proxy fence, after the
+    /// barrier: right by the letter of the memory model, and what Triton emits; the manual's examples have the writers
+    /// execute it in front.
     LateProxyFence,
     /// A bulk copy against its rules: tensor map, coordinates, size.
     CopyMisuse,
@@ -166,7 +169,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] and [`Kind::LateProxyFence`] are not.
+    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] and [`Kind::LateProxyFence`] are
+    /// not.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Kind::SameValueRace | Kind::LateProxyFence)
     }
@@ -255,7 +259,8 @@ pub struct Report {
     pub dropped: u64,
     /// What was executed.
     pub counters: Counters,
-    /// What the kernel printed with `printf`: at most 1 MiB, the same for the same seed. Texts of different threads have no order.
+    /// What the kernel printed with `printf`: at most 1 MiB, the same for the same seed. Texts of different threads
+    /// have no order.
     pub printed: String,
 }
 

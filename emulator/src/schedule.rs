@@ -1,9 +1,11 @@
 //! The order in which warps and CTAs run, and what follows from it: deadlock, livelock, reruns.
 //!
-//! CTAs of a cluster run together: without clusters every CTA is one of its own, and "CTA" below means a cluster. Inside it a warp runs until it
-//! waits, exits or has used a slice; the next one is drawn from a stream that depends on the seed and the cluster's number only. CTAs of a kernel that does not communicate through global memory run in parallel; a communicating kernel runs on
-//! one thread, as many CTAs at a time as a large GPU would hold. If anything is found in parallel, memory is restored and the launch runs again on
-//! one thread, so that results, findings and counters never depend on the number of host threads.
+//! CTAs of a cluster run together: without clusters every CTA is one of its own, and "CTA" below means a cluster.
+//! Inside it a warp runs until it waits, exits or has used a slice; the next one is drawn from a stream that depends on
+//! the seed and the cluster's number only. CTAs of a kernel that does not communicate through global memory run in
+//! parallel; a communicating kernel runs on one thread, as many CTAs at a time as a large GPU would hold. If anything
+//! is found in parallel, memory is restored and the launch runs again on one thread, so that results, findings and
+//! counters never depend on the number of host threads.
 
 use std::sync::atomic::Ordering;
 
@@ -21,8 +23,8 @@ use crate::report::{Finding, Kind, Report, Thread};
 const SLICE: u32 = 1 << 14;
 /// The same in kernels whose CTAs may wait for each other.
 const SHORT_SLICE: u32 = 256;
-/// Of as many seeds one lets CTAs that may wait for each other take short turns of all lengths: what comes between two instructions is found by it, and
-/// launches take longer.
+/// Of as many seeds one lets CTAs that may wait for each other take short turns of all lengths: what comes between two
+/// instructions is found by it, and launches take longer.
 const FINE: u64 = 4;
 /// Threads that a large GPU holds at a time: 132 multiprocessors of 2048 threads.
 const RESIDENT_THREADS: u64 = 132 * 2048;
@@ -166,7 +168,8 @@ impl<'a> Cta<'a> {
         self.env.counters.warps += self.warps.len() as u64;
     }
 
-    /// How many warps can run: those that could when they were last looked at, and those woken since. When there are none, all are looked at.
+    /// How many warps can run: those that could when they were last looked at, and those woken since. When there are
+    /// none, all are looked at.
     fn runnable(&mut self) -> u32 {
         let mut sum = 0;
         for (cta, barriers) in self.turnout.iter_mut().zip(&mut self.env.barriers) {
@@ -288,8 +291,8 @@ impl<'a> Cta<'a> {
         CtaStop::Done
     }
 
-    /// Nothing can run. Barriers that wait for threads that have exited are completed, with a finding; otherwise the CTA is stuck. Returns
-    /// whether it can go on.
+    /// Nothing can run. Barriers that wait for threads that have exited are completed, with a finding; otherwise the
+    /// CTA is stuck. Returns whether it can go on.
     fn resolve(&mut self) -> bool {
         for rank in 0..self.turnout.len() {
             let done = self.turnout[rank].done;
@@ -317,7 +320,7 @@ impl<'a> Cta<'a> {
         false
     }
 
-    /// What a fragment waits for behind its instruction.
+    /// What a fragment waits for after its instruction.
     fn waits_for(&self, warp: usize, lanes: Mask) -> String {
         let (rank, local) = self.env.split(warp as u32);
         let barrier = self.env.barriers[rank].states().iter().enumerate().find(|(_, state)| {
@@ -333,7 +336,8 @@ impl<'a> Cta<'a> {
         format!("waits at {}", self.env.cluster.describe())
     }
 
-    /// Reports why nothing can run: a barrier in divergent code if there is one, else a deadlock with everybody who waits.
+    /// Reports why nothing can run: a barrier in divergent code if there is one, else a deadlock with everybody who
+    /// waits.
     fn report_stuck(&mut self) {
         let kernel = self.env.cx.kernel;
         let mut lines = Vec::new();
@@ -476,7 +480,8 @@ fn serial(cx: &Cx<'_>) -> Outcome {
         }
         return Outcome::of(cta);
     }
-    // A CTA gets memory when it starts and gives it to the next one when it ends; one that never waits for others ends in its first turn.
+    // A CTA gets memory when it starts and gives it to the next one when it ends; one that never waits for others ends
+    // in its first turn.
     let mut outcome = Outcome::default();
     let mut running: Vec<Cta<'_>> = Vec::new();
     let mut spare: Vec<Cta<'_>> = Vec::new();

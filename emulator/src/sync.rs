@@ -1,5 +1,6 @@
-//! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual 9.7.13.1). The inbox of a
-//! CTA's warps is here too: other things that wake warps (`cluster`, `registers`) put their wakes into it.
+//! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual
+//! 9.7.13.1). The inbox of a CTA's warps is here too: other things that wake warps (`cluster`, `registers`) put their
+//! wakes into it.
 
 use crate::lanes::{Mask, count};
 use crate::shadow::clock::Clocks;

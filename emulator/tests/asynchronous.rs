@@ -1,4 +1,5 @@
-//! Asynchronous copies and mbarriers: right programs in which nothing is found under any seed, and wrong ones next to them.
+//! Asynchronous copies and mbarriers: right programs in which nothing is found under any seed, and wrong ones next to
+//! them.
 
 mod common;
 
@@ -7,7 +8,8 @@ use tilewright_emulator::{Kind, Options, Report};
 
 const XY: &str = ".param .u64 x, .param .u64 y";
 
-/// `%r0` thread, `%rd2` and `%rd3` its 16 bytes of x and y, `%r1` its 16 bytes of shared memory. 9 lines, the first of them line 5.
+/// `%r0` thread, `%rd2` and `%rd3` its 16 bytes of x and y, `%r1` its 16 bytes of shared memory. 9 lines, the first of
+/// them line 5.
 const PROLOGUE: &str = "\
 .shared .align 16 .b8 tile[1024]; .shared .align 8 .b64 bar;
 ld.param.u64 %rd0, [x];
@@ -158,7 +160,8 @@ fn phases_by_parity_and_many_rounds() {
     }
 }
 
-/// One lane arrives after a long way, and the others of its warp wait for that in front of it or behind it: nobody is stuck.
+/// One lane arrives after a long way, and the others of its warp wait for that before it or after it: nobody is
+/// stuck.
 #[test]
 fn lanes_wait_for_one_of_their_own_warp() {
     let work = "mov.u32 %r3, 0;\nWORK:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p3, %r3, 400000;\n@%p3 bra WORK;\n\

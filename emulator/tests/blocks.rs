@@ -1,5 +1,6 @@
-//! Order between blocks: messages, tickets and locks in global memory are ordered by a release and an acquire that barriers lead to and from; the
-//! same program without one of them races, and the finding names both accesses and what is missing.
+//! Order between blocks: messages, tickets and locks in global memory are ordered by a release and an acquire that
+//! barriers lead to and from; the same program without one of them races, and the finding names both accesses and what
+//! is missing.
 
 mod common;
 
@@ -38,7 +39,8 @@ fn clean(grid: u32, block: u32, body: &str) {
     }
 }
 
-/// Every seed that finds anything finds races, at least `least` seeds do, and the first of some seed says what is missing.
+/// Every seed that finds anything finds races, at least `least` seeds do, and the first of some seed says what is
+/// missing.
 fn racy(grid: u32, block: u32, body: &str, least: usize, missing: &str) -> Finding {
     let mut found = Vec::new();
     for report in reports(grid, block, body) {
@@ -102,7 +104,7 @@ fn a_message_without_a_fence_is_a_race() {
         "ld.relaxed.gpu.global.u32 %r2, [%rd1]; fence.acq_rel.cta;",
         "fence.acq_rel.gpu; ld.relaxed.gpu.global.u32 %r2, [%rd1];",
     ] {
-        // A fence in front of the next try is behind the one before.
+        // A fence before the next try is after the one before.
         let said = "is missing";
         let found = racy(2, 1, &message(RELEASES[0], acquire), SEEDS as usize, said);
         assert_eq!(found.place.line, BODY + 8, "{found}");
@@ -113,7 +115,7 @@ fn a_message_without_a_fence_is_a_race() {
     // A flag that only its block may look at.
     let narrow = "fence.acq_rel.gpu; st.relaxed.cta.global.u32 [%rd1], 1;";
     racy(2, 1, &message(narrow, ACQUIRES[0]), 1, "block (0, 0, 0) has released nothing");
-    // A fence in front of what it should release.
+    // A fence before what it should release.
     let early = message("", ACQUIRES[0]).replace(
         "st.global.u32 [%rd0], 7;\n",
         "fence.acq_rel.gpu; st.global.u32 [%rd0], 7; st.relaxed.gpu.global.u32 [%rd1], 1;\n",
@@ -159,7 +161,8 @@ fn order_is_handed_on_from_block_to_block() {
     racy(3, 1, &chain(look, release), SEEDS as usize, "has not read what that wrote");
 }
 
-/// Every thread writes its word; the first one of each block arrives at a counter; the threads of the last block read all words.
+/// Every thread writes its word; the first one of each block arrives at a counter; the threads of the last block read
+/// all words.
 fn tickets(in_front: &str, arrival: &str, behind: &str) -> String {
     format!(
         ".shared .align 4 .b8 s[4];\n\
@@ -182,7 +185,8 @@ fn the_last_block_reads_what_all_have_written() {
         clean(4, 64, &tickets("bar.sync 0;", arrival, "bar.sync 0;"));
     }
     clean(4, 64, &tickets("", ALL_FENCE, "bar.sync 0; membar.gl;"));
-    // Fences have one order if they are sequential; others do nothing for what another thread writes behind the barrier.
+    // Fences have one order if they are sequential; others do nothing for what another thread writes after the
+    // barrier.
     let acquire_release = ALL_FENCE.replace("membar.gl", "fence.acq_rel.gpu");
     racy(
         4,
@@ -195,7 +199,7 @@ fn the_last_block_reads_what_all_have_written() {
 
 #[test]
 fn a_barrier_in_front_of_the_arrival_is_missed() {
-    // The barrier behind is the one that shared memory needs.
+    // The barrier after is the one that shared memory needs.
     for arrival in [TICKET, FENCED_TICKET] {
         let found = racy(
             4,

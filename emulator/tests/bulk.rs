@@ -1,5 +1,5 @@
-//! Tiled copies against a scalar model, slot by slot: every rank, element type, swizzle, stride and kind of overhang, at every time at which a copy
-//! may happen.
+//! Tiled copies against a scalar model, slot by slot: every rank, element type, swizzle, stride and kind of overhang,
+//! at every time at which a copy may happen.
 
 mod common;
 mod tensors;

@@ -1,5 +1,5 @@
-//! Programs with bulk copies that are right, in which nothing is found at any time at which a copy may happen, and the same with one mistake, which is
-//! reported at its line.
+//! Programs with bulk copies that are right, in which nothing is found at any time at which a copy may happen, and the
+//! same with one mistake, which is reported at its line.
 
 mod common;
 
@@ -89,8 +89,8 @@ setp.eq.u32 %p1, %r0, 0;
         }
     }
 
-    /// As [`Program::wrong`], of an access that nothing orders with a copy: it is found at the one that comes second, which names the other. Memory that
-    /// nobody has written yet is another sign of a read that comes too early.
+    /// As [`Program::wrong`], of an access that nothing orders with a copy: it is found at the one that comes second,
+    /// which names the other. Memory that nobody has written yet is another sign of a read that comes too early.
     fn unordered(&self, access: &str, copy: &str) {
         let lines = (self.line(access), self.line(copy));
         let expected = [Kind::InFlight, Kind::Race, Kind::UninitialisedRead].map(|kind| (kind, lines.0));
@@ -281,7 +281,7 @@ fn one_store_and_its_mistakes() {
     good.with("fence.proxy.async.shared::cta;", "fence.proxy.async;").right(0);
     good.with(STORE, "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r1], 1024;").right(0);
 
-    // No fence; of the wrong memory; by the thread that stores, behind the barrier.
+    // No fence; of the wrong memory; by the thread that stores, after the barrier.
     let store = good.line(STORE);
     let mutant = good.with(FENCE, "mov.u32 %r9, 0;");
     let report = &mutant.wrong(&[(Kind::MissingProxyFence, store)])[0];

@@ -1,7 +1,9 @@
-//! PTX that others wrote: kernels compiled by nvcc and Triton run unmodified and agree with NumPy within derived bounds.
+//! PTX that others wrote: kernels compiled by nvcc and Triton run unmodified and agree with NumPy within derived
+//! bounds.
 //!
-//! `corpus/generate.py` makes the PTX, the inputs and the expected results; see there and in `corpus/cases.py`. A case is also run with other
-//! seeds, in perturbing mode and with the bit models of the tensor cores: the bounds hold in all of them.
+//! `corpus/generate.py` makes the PTX, the inputs and the expected results; see there and in `corpus/cases.py`. A case
+//! is also run with other seeds, in perturbing mode and with the bit models of the tensor cores: the bounds hold in all
+//! of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Dependent launches: each way to access global memory is found in a thread that has not waited for earlier launches, and nothing in one that has.
+//! Dependent launches: each way to access global memory is found in a thread that has not waited for earlier launches,
+//! and nothing in one that has.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! The same seed gives the same memory, findings and counters for any number of host threads, whether or not something goes wrong.
+//! The same seed gives the same memory, findings and counters for any number of host threads, whether or not something
+//! goes wrong.
 
 mod common;
 

@@ -7,7 +7,8 @@ use tilewright_emulator::{Extent, Kind, Options, Program, Sanitizers};
 
 const XY: &str = ".param .u64 x, .param .u64 y";
 
-/// `%r0` thread in block, `%r1` thread in grid, `%rd0` and `%rd1` addresses of x and y, `%rd2` and `%rd3` of their elements. 11 lines.
+/// `%r0` thread in block, `%r1` thread in grid, `%rd0` and `%rd1` addresses of x and y, `%rd2` and `%rd3` of their
+/// elements. 11 lines.
 const PROLOGUE: &str = "\
 ld.param.u64 %rd0, [x];
 ld.param.u64 %rd1, [y];
@@ -354,8 +355,8 @@ fn lanes_that_part_at_a_uniform_branch() {
     bench(1, 64).clean(&kernel("setp.ge.u32 %p0, %r0, 32;\n@%p0 bra.uni DONE;\nDONE:"));
 }
 
-/// Lanes that wait long for others have a turn in front of them, and meet them in another iteration of a loop that all go through together on
-/// a machine; whoever has come together must not part all the same.
+/// Lanes that wait long for others have a turn before them, and meet them in another iteration of a loop that all
+/// go through together on a machine; whoever has come together must not part all the same.
 #[test]
 fn lanes_that_are_ahead_at_a_uniform_branch() {
     let body = |uniform: &str| {
@@ -401,7 +402,8 @@ fn livelock() {
 
 #[test]
 fn spinning_lanes_do_not_starve_the_others() {
-    // A lock taken by one lane at a time: the lanes that spin are at a lower instruction than the one that holds the lock.
+    // A lock taken by one lane at a time: the lanes that spin are at a lower instruction than the one that holds the
+    // lock.
     let mut bench = Bench::new(1, 64);
     bench.buffer("x", &[0, 0]);
     bench.empty("y", 1);

@@ -7,7 +7,7 @@ use tilewright_emulator::{Error, Kind, Launch, Memory, Options, Program, Report}
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// A kernel `k(y)` with `%r0` thread and `%rd1` its word of y, behind some module-level text.
+/// A kernel `k(y)` with `%r0` thread and `%rd1` its word of y, after some module-level text.
 fn text(module: &str, body: &str) -> String {
     format!(
         "{HEAD}{module}\n.visible .entry k(.param .u64 y) {{\n.reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<5>;\n\
@@ -212,7 +212,8 @@ fn room_on_the_stack() {
 
 #[test]
 fn grids_meet_in_their_workspace() {
-    // What `cooperative_groups::this_grid().sync()` does: block 0 adds 2^31 - (blocks - 1), the others 1, until the top bit turns.
+    // What `cooperative_groups::this_grid().sync()` does: block 0 adds 2^31 - (blocks - 1), the others 1, until the top
+    // bit turns.
     let body = "mov.u32 %r1, %envreg1;\nmov.u32 %r2, %envreg2;\nmov.b64 %rd2, {%r2, %r1};\nmov.u32 %r3, %ctaid.x;\n\
         mad.wide.u32 %rd3, %r3, 4, %rd0;\nst.global.u32 [%rd3], %r3;\nmov.u32 %r4, %nctaid.x;\nmov.u32 %r5, -2147483647;\n\
         sub.u32 %r5, %r5, %r4;\nsetp.eq.u32 %p0, %r3, 0;\nselp.b32 %r5, %r5, 1, %p0;\nfence.acq_rel.gpu;\n\
@@ -260,7 +261,8 @@ fn copies_of_structures_keep_which_bytes_are_written() {
     assert_eq!(report.findings.first().map(|f| f.kind), Some(Kind::UninitialisedRead), "{report}");
 }
 
-/// As the CUDA programming guide adds in double precision, compiled without optimisation: the guess goes by way of the stack, the swap is in a function.
+/// As the CUDA programming guide adds in double precision, compiled without optimisation: the guess goes by way of the
+/// stack, the swap is in a function.
 #[test]
 fn guesses_are_followed_through_memory() {
     let swap = ".func (.param .b32 was) swap(.param .b64 at, .param .b32 old, .param .b32 new) {\n.reg .b32 %r<4>; .reg .b64 %rd<2>;\n\

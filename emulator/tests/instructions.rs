@@ -1,5 +1,5 @@
-//! Instructions through the whole path: text, decoding, execution. Each line computes `%r0` (or `%rd0`) of one thread; expected values are
-//! worked out by hand or by Rust's own arithmetic.
+//! Instructions through the whole path: text, decoding, execution. Each line computes `%r0` (or `%rd0`) of one thread;
+//! expected values are worked out by hand or by Rust's own arithmetic.
 
 mod common;
 

@@ -7,7 +7,8 @@ use tilewright_emulator::{Kind, MatrixModel, Options, Report};
 
 const XY: &str = ".param .u64 x, .param .u64 y";
 
-/// `%r0` lane, `%rd2` and `%rd3` its 16 bytes of x and y; x is in shared memory at `tile`. 13 lines, the first of them line 5.
+/// `%r0` lane, `%rd2` and `%rd3` its 16 bytes of x and y; x is in shared memory at `tile`. 13 lines, the first of them
+/// line 5.
 const PROLOGUE: &str = "\
 .shared .align 16 .b8 tile[512];
 ld.param.u64 %rd0, [x];
@@ -149,7 +150,8 @@ fn integers_of_four_bits_and_single_bits() {
 
 #[test]
 fn models_differ_where_hardware_does() {
-    // 1 + 16 products of 2^-24 each: lost one by one, kept in a block of 16 whose sum is exact to 25 bits, cut to f32 at the end.
+    // 1 + 16 products of 2^-24 each: lost one by one, kept in a block of 16 whose sum is exact to 25 bits, cut to f32
+    // at the end.
     let body = format!(
         "mov.u32 %r10, 0x0c000c00;\nmov.f32 %f0, 0f3f800000;\n\
          mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%f1, %f2, %f3, %f4}}, {{%r10, %r10, %r10, %r10}}, {{%r10, %r10}}, {{%f0, %f0, %f0, %f0}};\n\

@@ -1,5 +1,5 @@
-//! Order by fences and strong accesses between warps of a block: what is released and acquired is ordered, the same program without one of its
-//! fences races at the line of the access.
+//! Order by fences and strong accesses between warps of a block: what is released and acquired is ordered, the same
+//! program without one of its fences races at the line of the access.
 
 mod common;
 
@@ -113,7 +113,8 @@ fn a_guess_before_compare_and_swap_is_no_race() {
     }
 }
 
-/// The flag is left by a difference's carry, not by its borrow: what the assembler does, and CUDA's 128-bit division relies on.
+/// The flag is left by a difference's carry, not by its borrow: what the assembler does, and CUDA's 128-bit division
+/// relies on.
 #[test]
 fn sums_read_the_carry_of_differences() {
     let mut bench = Bench::new(1, 1);

@@ -1,5 +1,5 @@
-//! Planted bugs that the plain ones of `findings` do not reach, and correct code that looks like them: each bug is reported at its line, and
-//! nothing else is.
+//! Planted bugs that the plain ones of `findings` do not reach, and correct code that looks like them: each bug is
+//! reported at its line, and nothing else is.
 
 mod common;
 
@@ -38,7 +38,8 @@ fn bench(block: u32) -> Bench {
 
 #[test]
 fn a_race_under_one_order_only() {
-    // Warp 0 stores data and raises a flag; warp 1 reads the data if it sees the flag, and no fence or barrier orders the two.
+    // Warp 0 stores data and raises a flag; warp 1 reads the data if it sees the flag, and no fence or barrier orders
+    // the two.
     let body = "setp.eq.u32 %p0, %r0, 0;\n@%p0 st.volatile.shared.u32 [s+1024], 0;\nbar.sync 0;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra READ;\n@%p0 st.shared.u32 [s+512], 5;\n@%p0 st.volatile.shared.u32 [s+1024], 1;\nbra DONE;\nREAD:\nld.volatile.shared.u32 %r6, [s+1024];\nsetp.ne.u32 %p2, %r6, 0;\n@%p2 ld.shared.u32 %r7, [s+512];\nDONE:";
     let mut bench = bench(64);
     let mut seen = [0; 2];

@@ -1,4 +1,5 @@
-//! Random and broken programs: whatever the text, the emulator answers with an error or a report, in bounded time and memory.
+//! Random and broken programs: whatever the text, the emulator answers with an error or a report, in bounded time and
+//! memory.
 
 mod common;
 
@@ -170,8 +171,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
-    /// Memory, findings and counters depend neither on the number of host threads, nor on the host's instructions, nor on what is executed
-    /// once for a warp.
+    /// Memory, findings and counters depend neither on the number of host threads, nor on the host's instructions, nor
+    /// on what is executed once for a warp.
     #[test]
     fn random_programs_end_alike(
         picks in prop::collection::vec((0usize..1000, any::<u64>()), 1..40),

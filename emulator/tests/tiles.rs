@@ -1,5 +1,5 @@
-//! Kernels that Triton compiled for the tensor memory accelerator (`tiles/generate.py`) run unmodified, at every time at which a copy may happen, and
-//! with one mistake in each they do not.
+//! Kernels that Triton compiled for the tensor memory accelerator (`tiles/generate.py`) run unmodified, at every time
+//! at which a copy may happen, and with one mistake in each they do not.
 
 use tilewright_emulator::{Arg, Kind, Launch, Memory, Options, Program, Report};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
@@ -59,7 +59,7 @@ fn run(text: &str, x: Shape, y: Shape, grid: [u32; 3], tiles: Option<u32>, seed:
     Run { report, y }
 }
 
-/// Triton has all threads execute the proxy fence behind the barrier, and not in front of it.
+/// Triton has all threads execute the proxy fence after the barrier, and not before it.
 fn good(report: &Report) -> bool {
     report.is_clean() && report.findings.iter().all(|finding| finding.kind == Kind::LateProxyFence)
 }

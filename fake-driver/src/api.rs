@@ -1,4 +1,5 @@
-//! The functions of `libcuda` that the runtime and `cudarc` call. Names, order and types of parameters are those of `cuda.h`.
+//! The functions of `libcuda` that the runtime and `cudarc` call. Names, order and types of parameters are those of
+//! `cuda.h`.
 
 #![allow(unsafe_code, reason = "a C library")]
 #![allow(non_snake_case, reason = "the names of cuda.h")]
@@ -23,7 +24,8 @@ const MINOR: c_uint = 76;
 const SHARED_OPTIN: c_uint = 97;
 const MEMORY_POOLS: c_uint = 115;
 const MULTIPROCESSOR_COUNT: c_uint = 16;
-/// Multiprocessors of the machine, and blocks that each runs at one time, or clusters: few, so that persistent blocks take several tiles.
+/// Multiprocessors of the machine, and blocks that each runs at one time, or clusters: few, so that persistent blocks
+/// take several tiles.
 const MULTIPROCESSORS: c_int = 2;
 const RESIDENT: c_int = 1;
 
@@ -412,7 +414,7 @@ driver! {
         for attribute in attributes {
             match attribute.id {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => cluster = Some(dimension(&attribute.value)),
-                // Launches here begin when what is in front of them has ended, which is always allowed.
+                // Launches here begin when what is before them has ended, which is always allowed.
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
                     // SAFETY: the attribute has this value.
                     dependent = unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0;

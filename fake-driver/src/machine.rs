@@ -1,4 +1,4 @@
-//! The machine behind the functions: streams, events, memory, modules.
+//! The machine after the functions: streams, events, memory, modules.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,12 +1,14 @@
 //! What a kernel computes: typed equations over indices, without a schedule.
 //!
-//! Nodes live in flat lists and refer to each other by position; a node refers only to earlier nodes of its own list, except
-//! that an [`Index::Value`] may name any value that does not (transitively) contain it. Two kinds of expression are kept apart:
+//! Nodes live in flat lists and refer to each other by position; a node refers only to earlier nodes of its own list,
+//! except that an [`Index::Value`] may name any value that does not (transitively) contain it. Two kinds of expression
+//! are kept apart:
 //!
 //! - an [`Index`] is a mathematical integer (no width, no wrapping; division rounds down);
 //! - a [`Value`] has an [`ElementType`] and obeys the numeric contract: each operation rounds once to its type.
 //!
-//! The compiler's `program` room builds and checks this; lowering, the reference evaluator and the command line read it.
+//! The compiler's `program` room builds and checks this; lowering, the reference evaluator and the command line read
+//! it.
 
 use crate::{ElementType, List, Text};
 
@@ -223,8 +225,8 @@ pub enum Value {
     Fma(ValueId, ValueId, ValueId),
     /// Condition, value if true, value if false. Only the chosen side is evaluated.
     Select(ValueId, ValueId, ValueId),
-    /// Conversion to the node's type, as Rust's `as`: to nearest for floats, saturating from float to integer (NaN to 0),
-    /// wrapping between integers.
+    /// Conversion to the node's type, as Rust's `as`: to nearest for floats, saturating from float to integer (NaN to
+    /// 0), wrapping between integers.
     Cast(ValueId),
     /// An element of a tensor.
     Read {
@@ -325,8 +327,8 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// The values that a value is made of, other than through equations and the bounds of axes. Those of an index that is read
-    /// from memory are among them.
+    /// The values that a value is made of, other than through equations and the bounds of axes. Those of an index that
+    /// is read from memory are among them.
     pub fn operands(&self, value: ValueId) -> Vec<ValueId> {
         match self.values[value as usize] {
             Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => Vec::new(),

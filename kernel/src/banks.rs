@@ -1,7 +1,8 @@
 //! Banks of shared memory: how many cycles the accesses of a warp take.
 //!
-//! Shared memory has 32 banks of 4 bytes. In a cycle each bank delivers one word; lanes that access the same word share it. Accesses of 8
-//! bytes a lane go by halves of the warp, of 16 bytes by quarters (CUDA programming guide, shared memory).
+//! Shared memory has 32 banks of 4 bytes. In a cycle each bank delivers one word; lanes that access the same word share
+//! it. Accesses of 8 bytes a lane go by halves of the warp, of 16 bytes by quarters (CUDA programming guide, shared
+//! memory).
 
 /// Banks.
 pub const COUNT: usize = 32;
@@ -11,7 +12,8 @@ pub const fn parts(bytes: u32) -> usize {
     if bytes < 4 { 1 } else { (bytes / 4) as usize }
 }
 
-/// Cycles of one part, whose lanes access `words` words each from these byte addresses on: the most distinct words of one bank.
+/// Cycles of one part, whose lanes access `words` words each from these byte addresses on: the most distinct words of
+/// one bank.
 pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
     let mut distinct: Vec<u64> = addresses.flat_map(|at| (0..words as u64).map(move |word| at / 4 + word)).collect();
     distinct.sort_unstable();
@@ -23,8 +25,8 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
     loads.into_iter().max().unwrap_or(0)
 }
 
-/// Cycles of an access of a warp, and how many it would take without conflicts: `lanes` are the byte addresses of those that take part, each of
-/// which accesses `bytes` bytes, at most 16.
+/// Cycles of an access of a warp, and how many it would take without conflicts: `lanes` are the byte addresses of those
+/// that take part, each of which accesses `bytes` bytes, at most 16.
 pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
     let (parts, words) = (parts(bytes), bytes.max(4) as usize / 4);
     let part = |part: &[Option<u64>]| cycles(part.iter().flatten().copied(), words);
@@ -32,7 +34,8 @@ pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
     (taken.iter().sum(), taken.len() as u64)
 }
 
-/// The lanes of such an access that wait for each other the longest: one for each word of the bank that delivers most words in a part.
+/// The lanes of such an access that wait for each other the longest: one for each word of the bank that delivers most
+/// words in a part.
 pub fn waiting(lanes: &[Option<u64>], bytes: u32) -> Vec<u32> {
     let (parts, words) = (parts(bytes), bytes.max(4) / 4);
     let size = lanes.len().div_ceil(parts).max(1);

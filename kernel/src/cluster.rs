@@ -1,5 +1,6 @@
-//! Limits of clusters (CUDA programming guide, thread block clusters; driver API, `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION` and
-//! `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`): one rule for compiler, launcher and emulator.
+//! Limits of clusters (CUDA programming guide, thread block clusters; driver API,
+//! `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION` and `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`): one rule for
+//! compiler, launcher and emulator.
 
 use std::fmt;
 

@@ -6,8 +6,8 @@
 //! | `e4m3` | 4+3, no infinity, NaN only where all bits are set | largest finite number |
 //! | `e5m2` | 5+2 | largest finite number |
 //!
-//! Rounding is to nearest, ties to even. The 8-bit floats saturate, infinities included, as `cvt.rn.satfinite` does (PTX ISA
-//! 9.7.9.21; formats: OCP 8-bit Floating Point Specification, sections 5.1 and 5.2).
+//! Rounding is to nearest, ties to even. The 8-bit floats saturate, infinities included, as `cvt.rn.satfinite` does
+//! (PTX ISA 9.7.9.21; formats: OCP 8-bit Floating Point Specification, sections 5.1 and 5.2).
 
 use crate::element::ElementType;
 
@@ -99,8 +99,8 @@ impl Format {
         if bits & self.sign() == 0 { size } else { -size }
     }
 
-    /// The bits of (significand + rest) · 2^exponent rounded once, to nearest and ties to even, where the rest is 0, or with `sticky` some
-    /// positive number below 1. None if that is too large for a finite number.
+    /// The bits of (significand + rest) · 2^exponent rounded once, to nearest and ties to even, where the rest is 0, or
+    /// with `sticky` some positive number below 1. None if that is too large for a finite number.
     pub const fn magnitude(self, significand: u128, exponent: i32, sticky: bool) -> Option<u64> {
         if significand == 0 {
             // A rest alone is far below half of every smallest number: callers give the leading bits of what is not 0.
@@ -212,7 +212,8 @@ mod tests {
         assert_eq!(Format::of(ElementType::I32), None);
     }
 
-    /// Every value of the narrow formats, every midpoint, and what lies beside them: the definition of rounding, by search.
+    /// Every value of the narrow formats, every midpoint, and what lies beside them: the definition of rounding, by
+    /// search.
     #[test]
     fn rounds_to_nearest_with_ties_to_even() {
         for element in [Tf32, F16, Bf16, E4m3, E5m2] {

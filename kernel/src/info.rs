@@ -24,7 +24,8 @@ pub struct KernelInfo {
     pub maps: List<MapInfo>,
     /// Memory of the launch itself, beside its tensors.
     pub workspace: List<Workspace>,
-    /// What each `.param` of every entry point receives, in order. Tensor maps come last, and only to entry points that take them.
+    /// What each `.param` of every entry point receives, in order. Tensor maps come last, and only to entry points that
+    /// take them.
     pub arguments: List<Argument>,
     /// Launch shape.
     pub launch: Launch,
@@ -61,8 +62,8 @@ pub enum DimKind {
 pub struct Solved {
     /// The dimension.
     pub dim: u16,
-    /// Its value, over dimensions that arguments tell or that come earlier in the list. The fact itself, which the launcher
-    /// checks too, says whether a division was exact.
+    /// Its value, over dimensions that arguments tell or that come earlier in the list. The fact itself, which the
+    /// launcher checks too, says whether a division was exact.
     pub value: Size,
 }
 
@@ -212,8 +213,8 @@ impl MapInfo {
     }
 }
 
-/// Device memory that blocks of a launch share, and nobody else: where they hand parts of a result to each other. Launches that may overlap
-/// have memory of their own each.
+/// Device memory that blocks of a launch share, and nobody else: where they hand parts of a result to each other.
+/// Launches that may overlap have memory of their own each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
     /// Name, for messages.
@@ -222,8 +223,8 @@ pub struct Workspace {
     pub element: ElementType,
     /// Number of elements.
     pub elements: Size,
-    /// Whether all its bytes are zero when a launch begins; the launch leaves them zero for the next one. What other memory holds, a launch
-    /// does not ask.
+    /// Whether all its bytes are zero when a launch begins; the launch leaves them zero for the next one. What other
+    /// memory holds, a launch does not ask.
     pub zeroed: bool,
 }
 
@@ -248,17 +249,18 @@ pub const BLOCK_LIMIT: u32 = 1024;
 /// Launch shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Number of blocks; the grid is one-dimensional. Of a persistent launch it is the number of tiles, times the blocks of a cluster.
+    /// Number of blocks; the grid is one-dimensional. Of a persistent launch it is the number of tiles, times the
+    /// blocks of a cluster.
     pub blocks: Size,
     /// Threads of a block.
     pub threads: u32,
     /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
-    /// Whether blocks take tiles in turn: then any number of whole clusters computes everything, and the launcher chooses as many as run at one time, at
-    /// most [`Self::blocks`].
+    /// Whether blocks take tiles in turn: then any number of whole clusters computes everything, and the launcher
+    /// chooses as many as run at one time, at most [`Self::blocks`].
     pub persistent: bool,
-    /// Whether the launch may begin before the one in front of it in its stream has ended: every thread of the kernel waits for that
-    /// (`griddepcontrol.wait`) before it touches memory.
+    /// Whether the launch may begin before the one before it in its stream has ended: every thread of the kernel
+    /// waits for that (`griddepcontrol.wait`) before it touches memory.
     pub dependent: bool,
 }
 
@@ -286,8 +288,8 @@ impl KernelInfo {
         self.arguments.iter().copied().filter(move |a| takes_maps || !matches!(a, Argument::Map(_)))
     }
 
-    /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so no
-    /// requirement matters.
+    /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so
+    /// no requirement matters.
     pub fn computes_nothing(&self, dims: &[i64]) -> bool {
         let outputs = self.parameters.iter().filter_map(|parameter| match &parameter.kind {
             ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(&tensor.shape),

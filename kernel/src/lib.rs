@@ -1,8 +1,8 @@
 //! A GPU kernel as plain data, and the pure rules over that data.
 //!
-//! This leaf crate is what the compiler (which writes a [`KernelInfo`]), the launcher and the emulator (which read it), and
-//! the command line share. It has no dependencies and analyses nothing: a rule is a formula over sizes, a [`Constraint`],
-//! that the compiler proves, refutes, or writes into the kernel's table for the launcher to evaluate.
+//! This leaf crate is what the compiler (which writes a [`KernelInfo`]), the launcher and the emulator (which read it),
+//! and the command line share. It has no dependencies and analyses nothing: a rule is a formula over sizes, a
+//! [`Constraint`], that the compiler proves, refutes, or writes into the kernel's table for the launcher to evaluate.
 //!
 //! | room | holds |
 //! | --- | --- |
@@ -17,7 +17,8 @@
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
-//! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same launcher.
+//! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same
+//! launcher.
 #![forbid(unsafe_code)]
 
 pub mod algorithm;

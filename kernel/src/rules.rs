@@ -42,8 +42,8 @@ pub fn offset_range(shape: &[i64], strides: &[i64]) -> Option<(i128, i128)> {
 
 /// Whether no two elements of a strided tensor share an offset.
 ///
-/// Sufficient and, for tensors that arise by slicing and transposing, necessary: with dimensions sorted by |stride|, each
-/// stride steps over everything that the smaller ones reach.
+/// Sufficient and, for tensors that arise by slicing and transposing, necessary: with dimensions sorted by |stride|,
+/// each stride steps over everything that the smaller ones reach.
 pub fn is_injective(shape: &[i64], strides: &[i64]) -> bool {
     let mut dims: Vec<(i128, i128)> = (shape.iter().zip(strides))
         .filter(|(extent, _)| **extent > 1)
@@ -100,14 +100,15 @@ pub struct View<'a> {
 
 /// The value of every dimension, read off the tensor arguments (`views[i]` belongs to parameter `i`; none for scalars).
 ///
-/// A dimension takes the value of the first parameter axis or stride that is nothing more than its name; `None` where no
-/// argument tells it, or where a rank differs from the declaration (the caller checks ranks first).
+/// A dimension takes the value of the first parameter axis or stride that is nothing more than its name; `None` where
+/// no argument tells it, or where a rank differs from the declaration (the caller checks ranks first).
 ///
 /// # Errors
 /// The first dimension for which two arguments disagree.
 pub fn bind_dims(kernel: &KernelInfo, views: &[Option<View<'_>>]) -> Result<Vec<Option<i64>>, Conflict> {
     let mut dims: Vec<Option<(i64, usize, usize, Origin)>> = vec![None; kernel.dims.len()];
-    // A stride along an extent of at most 1 is never used: it tells a dimension that nothing else tells, and never conflicts.
+    // A stride along an extent of at most 1 is never used: it tells a dimension that nothing else tells, and never
+    // conflicts.
     for unused_strides in [false, true] {
         for (p, (parameter, view)) in kernel.parameters.iter().zip(views).enumerate() {
             let (ParameterKind::Tensor(tensor), Some(view)) = (&parameter.kind, view) else { continue };
@@ -145,10 +146,11 @@ pub struct Placed<'a> {
 
 /// Whether two tensors share no byte. Strides are not negative.
 ///
-/// `false` may also mean "not known". Exact for tensors whose address ranges are apart, and for parts of one tensor that
-/// slicing and transposing produce (two column ranges of a matrix interleave in memory and are disjoint all the same): the
-/// distance of the first bytes is written in the digits of the common strides; where every sum of lower digits stays below
-/// the next stride the digits are unique, and the tensors are disjoint if and only if some digit's ranges are.
+/// `false` may also mean "not known". Exact for tensors whose address ranges are apart, and for parts of one tensor
+/// that slicing and transposing produce (two column ranges of a matrix interleave in memory and are disjoint all the
+/// same): the distance of the first bytes is written in the digits of the common strides; where every sum of lower
+/// digits stays below the next stride the digits are unique, and the tensors are disjoint if and only if some digit's
+/// ranges are.
 pub fn are_disjoint(a: &Placed<'_>, b: &Placed<'_>) -> bool {
     let (a, b) = if a.address <= b.address { (a, b) } else { (b, a) };
     let bytes = |t: &Placed<'_>| {

@@ -1,5 +1,5 @@
-//! The types that are for storage, as Rust types: `e4m3`, `e5m2` and `tf32`. Tensors on the host hold them, and the launcher and the
-//! reference read them.
+//! The types that are for storage, as Rust types: `e4m3`, `e5m2` and `tf32`. Tensors on the host hold them, and the
+//! launcher and the reference read them.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -108,8 +108,8 @@ storage! {
     /// Conversion to it saturates: what is too large, infinity included, becomes the largest finite number.
     e5m2: u8, E5m2;
 
-    /// A float with the 8 exponent bits of `f32` and 10 fraction bits, kept as an `f32` whose low 13 bits are 0: what tensor cores
-    /// multiply. Conversion to it overflows to infinity, as that to `f32` does.
+    /// A float with the 8 exponent bits of `f32` and 10 fraction bits, kept as an `f32` whose low 13 bits are 0: what
+    /// tensor cores multiply. Conversion to it overflows to infinity, as that to `f32` does.
     tf32: u32, Tf32;
 }
 

@@ -1,11 +1,12 @@
 //! Tensor maps: what the tensor memory accelerator knows of a tensor and of the boxes that it copies.
 //!
-//! A [`TensorMap`] is a map over concrete values, as it is encoded at launch. Its rules are checked here, before a driver sees
-//! them; its 128 bytes are written and read here, for the emulator and for comparison with what a driver writes.
+//! A [`TensorMap`] is a map over concrete values, as it is encoded at launch. Its rules are checked here, before a
+//! driver sees them; its 128 bytes are written and read here, for the emulator and for comparison with what a driver
+//! writes.
 //!
-//! Dimensions are listed innermost first, as the hardware counts them. Sources: the CUDA driver API, `cuTensorMapEncodeTiled`,
-//! for the rules; for the bits, public encoders that were compared with drivers (the layout is opaque by contract, so that a GPU
-//! only ever gets what its own driver encoded).
+//! Dimensions are listed innermost first, as the hardware counts them. Sources: the CUDA driver API,
+//! `cuTensorMapEncodeTiled`, for the rules; for the bits, public encoders that were compared with drivers (the layout
+//! is opaque by contract, so that a GPU only ever gets what its own driver encoded).
 
 use crate::ElementType;
 
@@ -50,7 +51,8 @@ pub struct TensorMap {
 pub struct Dimension {
     /// Elements of the tensor along it.
     pub size: u64,
-    /// Bytes from one element to its neighbour. Of the innermost dimension it is the size of an element, which no map can change.
+    /// Bytes from one element to its neighbour. Of the innermost dimension it is the size of an element, which no map
+    /// can change.
     pub stride: u64,
     /// Elements that a box spans.
     pub box_size: u32,
@@ -197,8 +199,9 @@ impl Swizzle {
         if self.period() > 128 { self.period() } else { 128 }
     }
 
-    /// Where the byte that a tile without swizzle has at `address` really is. An involution on absolute addresses: bits 4 and up,
-    /// one to three of them, are combined by exclusive or with those from bit 7 (PTX ISA, tensor swizzling modes).
+    /// Where the byte that a tile without swizzle has at `address` really is. An involution on absolute addresses: bits
+    /// 4 and up, one to three of them, are combined by exclusive or with those from bit 7 (PTX ISA, tensor swizzling
+    /// modes).
     pub const fn apply(self, address: u32) -> u32 {
         address ^ ((address >> 3) & (self.span() - 16))
     }

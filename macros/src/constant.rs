@@ -1,7 +1,8 @@
 //! Kernel data as Rust constants.
 //!
-//! A variant without fields is named by its debug text; everything else is written out field by field, against the short
-//! names that the expansion imports: `E` element types, `a` algorithm, `i` info, `s` size, `t` tensor maps, `L` Cow, `O` Option.
+//! A variant without fields is named by its debug text; everything else is written out field by field, against the
+//! short names that the expansion imports: `E` element types, `a` algorithm, `i` info, `s` size, `t` tensor maps, `L`
+//! Cow, `O` Option.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

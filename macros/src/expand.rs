@@ -1,7 +1,7 @@
 //! One kernel as Rust: a struct with the documented fields, thin methods, and one static of data.
 //!
-//! After an error the same public items are emitted with an empty kernel, so that callers do not cascade and editors keep their
-//! completion.
+//! After an error the same public items are emitted with an empty kernel, so that callers do not cascade and editors
+//! keep their completion.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::quote;

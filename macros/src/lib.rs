@@ -1,7 +1,8 @@
-//! `schedule!`: tokens in, tokens out. The compiler decides; this crate resolves spans, renders findings and expands kernels.
+//! `schedule!`: tokens in, tokens out. The compiler decides; this crate resolves spans, renders findings and expands
+//! kernels.
 //!
-//! Users reach the macro through the crate `tilewright`, whose `schedule!` puts `($crate)` in front of the tokens, so that
-//! the expansion names that crate whatever it is called in the user's manifest.
+//! Users reach the macro through the crate `tilewright`, whose `schedule!` puts `($crate)` before the tokens, so
+//! that the expansion names that crate whatever it is called in the user's manifest.
 #![forbid(unsafe_code)]
 
 mod constant;

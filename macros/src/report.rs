@@ -1,5 +1,5 @@
-//! Findings as tokens: an error is one `compile_error!`; a warning is the use of a deprecated constant, which is the only way
-//! to warn on stable Rust.
+//! Findings as tokens: an error is one `compile_error!`; a warning is the use of a deprecated constant, which is the
+//! only way to warn on stable Rust.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};

@@ -1,5 +1,6 @@
-//! The kernels that mutants are tried on: compositions of the campaign, what it found once, every kernel of the repository, kernels of
-//! every operation on every type, and those of `mutants/kernels`, each of which shows what none of the others does.
+//! The kernels that mutants are tried on: compositions of the campaign, what it found once, every kernel of the
+//! repository, kernels of every operation on every type, and those of `mutants/kernels`, each of which shows what none
+//! of the others does.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;

@@ -1,9 +1,10 @@
 //! Mutation of the compiler: whether a changed rule of it is noticed, and by which net.
 //!
-//! The workspace is copied, its compiler changed at all sites at once, each change behind a switch, and built once. Kernels that the
-//! unchanged compiler accepts are compiled again with one mutant on at a time. A mutant that gives other code is noticed, if the
-//! compiler itself refuses the kernel (its rooms, its verifier, the separate checker inside the macro), if the separate checker finds
-//! something at more sizes and with more work, or if what the emulator computes is wrong.
+//! The workspace is copied, its compiler changed at all sites at once, each change behind a switch, and built once.
+//! Kernels that the unchanged compiler accepts are compiled again with one mutant on at a time. A mutant that gives
+//! other code is noticed, if the compiler itself refuses the kernel (its rooms, its verifier, the separate checker
+//! inside the macro), if the separate checker finds something at more sizes and with more work, or if what the emulator
+//! computes is wrong.
 //!
 //! | room | holds |
 //! | --- | --- |

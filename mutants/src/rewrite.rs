@@ -91,8 +91,8 @@ fn part(text: &str, range: Range<usize>, sites: &[Numbered], next: &mut usize, o
 }
 
 impl Rewritten {
-    /// The mutants that an error of the Rust compiler between these bytes is about: the one whose own text it is, otherwise those of the
-    /// smallest site around it, otherwise all that it covers.
+    /// The mutants that an error of the Rust compiler between these bytes is about: the one whose own text it is,
+    /// otherwise those of the smallest site around it, otherwise all that it covers.
     pub fn blamed(&self, bytes: &Range<usize>) -> Vec<u32> {
         let inside = |range: &Range<usize>| range.start <= bytes.start && bytes.end <= range.end;
         if let Some((_, number)) = self.own.iter().filter(|o| inside(&o.0)).min_by_key(|o| o.0.len()) {

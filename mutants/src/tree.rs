@@ -128,7 +128,8 @@ impl Sources {
         files.collect()
     }
 
-    /// Builds the changed copy in `at` and gives the path of this program in it; from `kept` those are taken out that do not compile.
+    /// Builds the changed copy in `at` and gives the path of this program in it; from `kept` those are taken out that
+    /// do not compile.
     ///
     /// # Errors
     /// It cannot be written or built.

@@ -28,13 +28,15 @@ const SILENT: usize = 8;
 /// How many times as much is tried of one that nobody noticed at first.
 const AGAIN: usize = 5;
 
-/// The numbers of a sample of mutants, chosen by what they are: a change of the compiler elsewhere leaves it as it is. `count` 0 takes all of them.
+/// The numbers of a sample of mutants, chosen by what they are: a change of the compiler elsewhere leaves it as it is.
+/// `count` 0 takes all of them.
 pub fn sample(keys: &[String], count: usize, seed: u64) -> BTreeSet<u32> {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     let mut drawn: Vec<(u64, u32)> = Vec::with_capacity(keys.len());
     for (number, key) in keys.iter().enumerate() {
         let again = times.entry(key).or_default();
-        // FNV-1a (Fowler, Noll, Vo), mixed once more: the hash of the standard library may differ in its next release, and with it what has explanations.
+        // FNV-1a (Fowler, Noll, Vo), mixed once more: the hash of the standard library may differ in its next release,
+        // and with it what has explanations.
         let hash =
             key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
         drawn.push((Rng::of_case(seed ^ hash, *again).bits(), number as u32));
@@ -58,8 +60,8 @@ pub fn baseline(case: &str, root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// In the changed copy, with a mutant on: prints what is noticed first in the cases of a file, which holds marks and cases, a line each;
-/// `silent` cases with other code are looked at.
+/// In the changed copy, with a mutant on: prints what is noticed first in the cases of a file, which holds marks and
+/// cases, a line each; `silent` cases with other code are looked at.
 ///
 /// # Errors
 /// The file cannot be read, or holds something else.

@@ -1,7 +1,7 @@
 //! Construction of modules by a compiler.
 //!
-//! Registers, labels and variables belong to a [`FunctionBuilder`]; instructions go into [`Block`]s, which are detached lists of
-//! statements and may be spliced in any order. The first mistake in a block is kept and comes out of
+//! Registers, labels and variables belong to a [`FunctionBuilder`]; instructions go into [`Block`]s, which are detached
+//! lists of statements and may be spliced in any order. The first mistake in a block is kept and comes out of
 //! [`FunctionBuilder::finish`], so that lowering code needs no `?` on every line.
 
 use std::collections::BTreeMap;
@@ -147,7 +147,8 @@ impl Block {
         self.statements.push(Statement::Loc(Loc { file, line, column, inlined_at: None }));
     }
 
-    /// Adds a `.pragma` of this place: `nounroll` behind the label of a loop keeps it one (PTX manual, "Pragma Strings").
+    /// Adds a `.pragma` of this place: `nounroll` after the label of a loop keeps it one (PTX manual, "Pragma
+    /// Strings").
     pub fn pragma(&mut self, text: impl Into<String>) {
         self.statements.push(Statement::Pragma(text.into()));
     }
@@ -299,8 +300,8 @@ impl FunctionBuilder {
         self.function.directives.push(directive);
     }
 
-    /// A fresh register that holds values of this type. Registers come in the classes `%p` predicates, `%h` 16 bits, `%r` 32,
-    /// `%rd` 64, `%rq` 128, `%f` f32, `%fd` f64; all but the last two and predicates are untyped bits.
+    /// A fresh register that holds values of this type. Registers come in the classes `%p` predicates, `%h` 16 bits,
+    /// `%r` 32, `%rd` 64, `%rq` 128, `%f` f32, `%fd` f64; all but the last two and predicates are untyped bits.
     pub fn reg(&mut self, ty: ScalarType) -> RegId {
         let class = RegClass::of(ty);
         let of_class = self.classes.entry(class).or_default();
@@ -327,7 +328,7 @@ impl FunctionBuilder {
         LabelId((self.function.labels.len() - 1) as u32)
     }
 
-    /// The function with this body; declarations of registers and variables are put in front of it.
+    /// The function with this body; declarations of registers and variables are put before it.
     pub fn finish(mut self, body: Block) -> Result<Function, BuildError> {
         if let Some(error) = self.error.or(body.error) {
             return Err(error);

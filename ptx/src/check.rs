@@ -1,5 +1,5 @@
-//! Operands against the positions of a form: the one place that says whether an operand may stand where it stands. Used by the
-//! builder and the parser to choose between forms, and by the verifier.
+//! Operands against the positions of a form: the one place that says whether an operand may stand where it stands. Used
+//! by the builder and the parser to choose between forms, and by the verifier.
 
 use crate::isa::{Count, Form, ImmRule, OperandKind, OperandSpec, forms_of};
 use crate::modifier::{FlagView as _, Modifier, TensorRank};
@@ -168,7 +168,8 @@ pub fn select(
     Err(Rejected { fault, nearest: best.map(|(_, form, modifiers)| Selected { form, modifiers }) })
 }
 
-/// Checks all operands of a form: `Err(None)` when their number is wrong, otherwise position and fault of the first bad one.
+/// Checks all operands of a form: `Err(None)` when their number is wrong, otherwise position and fault of the first bad
+/// one.
 pub fn check_operands(
     form: &Form,
     modifiers: &[Modifier],

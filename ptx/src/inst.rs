@@ -17,8 +17,9 @@ pub struct Guard {
 
 /// An instruction.
 ///
-/// `form` is an index into [`Op::forms`] of `op`: the spelling, out of the several that the table lists for one instruction,
-/// that `modifiers` fill. Modifiers are kept in the order of that form's slots, absent optional ones left out.
+/// `form` is an index into [`Op::forms`] of `op`: the spelling, out of the several that the table lists for one
+/// instruction, that `modifiers` fill. Modifiers are kept in the order of that form's slots, absent optional ones left
+/// out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inst {
     /// The guard, if any.

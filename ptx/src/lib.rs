@@ -1,9 +1,11 @@
 //! PTX as data: types, an instruction table, a builder, a printer, a parser and a verifier. No analysis, no machine.
 //!
-//! - [`Module`], [`Function`], [`Statement`], [`Inst`], [`Operand`]: what a program is. Registers, labels and variables are ids.
-//! - [`isa`]: which instructions there are, one table line a form. [`isa::Op`] is an enum of families; match on it without a
-//!   wildcard. [`Inst::ty`], [`Inst::space`], [`Inst::has`] and [`Inst::find`] read the modifiers with types.
-//! - [`ModuleBuilder`], [`FunctionBuilder`], [`Block`], [`inst`]: making a program. Blocks are detached from the function.
+//! - [`Module`], [`Function`], [`Statement`], [`Inst`], [`Operand`]: what a program is. Registers, labels and variables
+//!   are ids.
+//! - [`isa`]: which instructions there are, one table line a form. [`isa::Op`] is an enum of families; match on it
+//!   without a wildcard. [`Inst::ty`], [`Inst::space`], [`Inst::has`] and [`Inst::find`] read the modifiers with types.
+//! - [`ModuleBuilder`], [`FunctionBuilder`], [`Block`], [`inst`]: making a program. Blocks are detached from the
+//!   function.
 //! - `Module` implements `Display`: printing.
 //! - [`parse`]: text to a module, with names resolved. [`load`]: the same, verified.
 //! - [`verify`]: whether a module is well formed; [`requirement`]: the lowest version and target it needs.

@@ -1,12 +1,14 @@
-//! Instruction modifiers: every dotted word after a mnemonic, as a type. Which are legal where is the table's business (`isa`).
+//! Instruction modifiers: every dotted word after a mnemonic, as a type. Which are legal where is the table's business
+//! (`isa`).
 
 use std::fmt;
 
 use crate::types::{ScalarType, Shape, StateSpace, spelled};
 
 spelled! {
-    /// A modifier that is neither a type, a state space nor a matrix shape. One spelling, one variant: `.lo` is the same
-    /// flag in `mul.lo` and in `setp.lo`. The typed views below ([`Rounding`], [`Comparison`], …) give it its meaning.
+    /// A modifier that is neither a type, a state space nor a matrix shape. One spelling, one variant: `.lo` is the
+    /// same flag in `mul.lo` and in `setp.lo`. The typed views below ([`Rounding`], [`Comparison`], …) give it its
+    /// meaning.
     Flag {
         // Rounding.
         Rn = "rn", Rz = "rz", Rm = "rm", Rp = "rp", Rna = "rna", Rs = "rs",

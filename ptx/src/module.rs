@@ -268,7 +268,7 @@ impl Function {
 pub enum Statement {
     /// An instruction.
     Inst(Inst),
-    /// A label in front of what follows.
+    /// A label before what follows.
     Label(LabelId),
     /// Registers declared here.
     Regs(RegDecl),

@@ -1,4 +1,5 @@
-//! A module as PTX text. Deterministic: the same module gives the same text, and text that was parsed prints to a fixed point.
+//! A module as PTX text. Deterministic: the same module gives the same text, and text that was parsed prints to a fixed
+//! point.
 //!
 //! Not printed: what the parser does not keep (comments of parsed text, debug sections, where code was inlined).
 

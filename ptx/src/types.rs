@@ -140,8 +140,8 @@ impl ScalarType {
     }
 
     /// Whether a register of this type may be an operand of instruction type `inst` of the same size (9.4, table of
-    /// operand agreement): bits agree with everything, signed with unsigned, floating-point types with themselves, packed types with bits
-    /// alone.
+    /// operand agreement): bits agree with everything, signed with unsigned, floating-point types with themselves,
+    /// packed types with bits alone.
     pub const fn agrees_with(self, inst: ScalarType) -> bool {
         if self.bits() != inst.bits() {
             return false;

@@ -23,8 +23,8 @@ impl PtxVersion {
         Some(PtxVersion { major: decimal(major)?, minor: decimal(minor)? })
     }
 
-    /// The oldest CUDA release whose assembler and driver accept this version (release notes of the PTX manual, part 13),
-    /// as (major, minor); `None` for versions younger than this table.
+    /// The oldest CUDA release whose assembler and driver accept this version (release notes of the PTX manual, part
+    /// 13), as (major, minor); `None` for versions younger than this table.
     pub fn cuda_release(self) -> Option<(u8, u8)> {
         Some(match (self.major, self.minor) {
             (0..=5, _) => (8, 0),
@@ -43,7 +43,8 @@ impl PtxVersion {
         })
     }
 
-    /// The number that `cuDriverGetVersion` reports for the oldest driver that accepts this version: 1000·major + 10·minor.
+    /// The number that `cuDriverGetVersion` reports for the oldest driver that accepts this version: 1000·major +
+    /// 10·minor.
     pub fn minimum_driver(self) -> Option<u32> {
         self.cuda_release().map(|(major, minor)| 1000 * u32::from(major) + 10 * u32::from(minor))
     }
@@ -142,8 +143,8 @@ impl Requirement {
     /// Older than anything the table distinguishes: every version from 6.3 and every target from `sm_75` has it.
     pub const ANCIENT: Requirement = Requirement { version: PtxVersion::new(1, 0), target: Target::sm(10) };
 
-    /// What both need together. Two different architecture-specific targets have no common target; the higher wins and the
-    /// verifier reports the other.
+    /// What both need together. Two different architecture-specific targets have no common target; the higher wins and
+    /// the verifier reports the other.
     pub fn and(self, other: Requirement) -> Requirement {
         let target = match (self.target.specific, other.target.specific) {
             (true, false) if self.target.sm >= other.target.sm => self.target,

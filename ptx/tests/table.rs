@@ -62,8 +62,8 @@ fn every_form_verifies_where_its_needs_are_met_and_nowhere_below() {
     }
 }
 
-/// Whether a message of the assembler is about the text. C7600 is not: an allocator that cannot hold the accumulators of many
-/// unrelated products at once has read them all.
+/// Whether a message of the assembler is about the text. C7600 is not: an allocator that cannot hold the accumulators
+/// of many unrelated products at once has read them all.
 fn is_refusal(message: &str) -> bool {
     let about_text = message.contains("error   :") || message.contains("fatal");
     about_text && !message.contains("aborted due to errors") && !message.contains("(C7600)")

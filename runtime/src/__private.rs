@@ -2,8 +2,9 @@
 //!
 //! # The expansion
 //!
-//! For `pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])` the macro emits this, with `$crate` for `tilewright`
-//! (`tests/expanded.rs` holds the same by hand and runs it):
+//! For `pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z:
+//! f32[N])` the macro emits this, with `$crate` for `tilewright` (`tests/expanded.rs` holds the same by hand and runs
+//! it):
 //!
 //! ```text
 //! pub struct Saxpy<'a, 'm> {
@@ -42,8 +43,8 @@
 //! }
 //! ```
 //!
-//! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements have
-//!   destructors (sizes, texts) is not promoted to a static by rustc 1.88.
+//! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements
+//!   have destructors (sizes, texts) is not promoted to a static by rustc 1.88.
 //! - Arguments come in the order of `KernelInfo::parameters`: one a parameter, inputs first.
 //! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16 bf16 tf32 e4m3 e5m2` as `$crate::f16` and so on.
 //! - An `inout x` is one field and one argument, `Arg::output`, at the position of its one parameter.

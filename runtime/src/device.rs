@@ -20,8 +20,8 @@ pub struct Device {
     stream: Stream,
 }
 
-/// A queue of launches on one device: they run in order. Launches on different streams may overlap, except where one writes
-/// memory that the other uses.
+/// A queue of launches on one device: they run in order. Launches on different streams may overlap, except where one
+/// writes memory that the other uses.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<StreamInner>,
@@ -44,15 +44,16 @@ pub(crate) enum DeviceInner {
 }
 
 impl Device {
-    /// The best device of this machine: its first GPU, or the emulator where there is none. All calls give the same device.
+    /// The best device of this machine: its first GPU, or the emulator where there is none. All calls give the same
+    /// device.
     ///
     /// # Errors
     /// There is no GPU and this build has no emulator; or there is a GPU and it cannot be used.
     pub fn best() -> Result<Self> {
         #[cfg(feature = "cuda")]
         match Self::cuda(0) {
-            // A driver without devices, or none at all, is a machine without a GPU. Other errors are a GPU with a problem,
-            // and are not to be hidden by something a thousand times slower.
+            // A driver without devices, or none at all, is a machine without a GPU. Other errors are a GPU with a
+            // problem, and are not to be hidden by something a thousand times slower.
             Err(Error::NoCuda { .. } | Error::NoDevice { .. }) => {}
             other => return other,
         }
@@ -68,8 +69,8 @@ impl Device {
     /// The GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoCuda`] without a usable driver, [`Error::NoDevice`] if there are not that many devices, or a failure of the
-    /// driver.
+    /// [`Error::NoCuda`] without a usable driver, [`Error::NoDevice`] if there are not that many devices, or a failure
+    /// of the driver.
     #[cfg(feature = "cuda")]
     pub fn cuda(ordinal: usize) -> Result<Self> {
         let context = cuda::Context::get(ordinal)?;
@@ -85,8 +86,8 @@ impl Device {
         Err(Error::NoCuda { reason: "this build lacks the feature `cuda`".to_owned() })
     }
 
-    /// A new emulator: runs the kernels' PTX on the host and reports what a GPU would not. Tensors of one emulator cannot be
-    /// used on another.
+    /// A new emulator: runs the kernels' PTX on the host and reports what a GPU would not. Tensors of one emulator
+    /// cannot be used on another.
     #[cfg(feature = "emulator")]
     pub fn emulator(options: EmulatorOptions) -> Self {
         let device = DeviceInner::Emulator(Box::new(Emulator::new(options)));

@@ -8,7 +8,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that a tensor can hold: `f64 f32 i64 i32 i16 i8 u64 u32 u16 u8 bool`, and `f16 bf16 tf32 e4m3 e5m2` of this crate.
+/// A type that a tensor can hold: `f64 f32 i64 i32 i16 i8 u64 u32 u16 u8 bool`, and `f16 bf16 tf32 e4m3 e5m2` of this
+/// crate.
 ///
 /// Device memory is little-endian; a `bool` is one byte, 0 or 1.
 #[diagnostic::on_unimplemented(

@@ -289,7 +289,8 @@ pub enum Reason {
         /// What the device has.
         limit: u64,
     },
-    /// A tensor that the kernel stages through the tensor memory accelerator has sizes or strides that no tensor map has.
+    /// A tensor that the kernel stages through the tensor memory accelerator has sizes or strides that no tensor map
+    /// has.
     TensorMap {
         /// Name of the staged copy.
         stage: String,

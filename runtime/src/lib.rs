@@ -1,7 +1,8 @@
 //! GPU kernels inside Rust, where a wrong schedule does not compile.
 //!
-//! `schedule!` holds a kernel's algorithm (what every element is) and its schedule (which part of the machine computes it, and
-//! how). It is checked while the crate compiles and becomes PTX text; this crate runs it, on a GPU or on an emulator of one.
+//! `schedule!` holds a kernel's algorithm (what every element is) and its schedule (which part of the machine computes
+//! it, and how). It is checked while the crate compiles and becomes PTX text; this crate runs it, on a GPU or on an
+//! emulator of one.
 //!
 //! ```
 //! use tilewright::{Device, Tensor, schedule};
@@ -48,14 +49,15 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A launch is safe: before anything runs, shapes, strides, facts, alignment, aliasing, sizes of the grid and the device are
-//! checked, and a launch that fails a check is an [`Error::Refused`] with the values. On the emulator a race, a stray access or
-//! a broken barrier is an [`Error::Emulation`] that names the statement of the schedule, the thread and the tensor element.
+//! A launch is safe: before anything runs, shapes, strides, facts, alignment, aliasing, sizes of the grid and the
+//! device are checked, and a launch that fails a check is an [`Error::Refused`] with the values. On the emulator a
+//! race, a stray access or a broken barrier is an [`Error::Emulation`] that names the statement of the schedule, the
+//! thread and the tensor element.
 //!
 //! # Devices
 //!
-//! [`Device::best`] needs nothing installed: the CUDA driver is looked for at run time. The emulator runs kernels hundreds to
-//! thousands of times slower than a GPU, and much slower still if it is not optimised. In a dev build, add
+//! [`Device::best`] needs nothing installed: the CUDA driver is looked for at run time. The emulator runs kernels
+//! hundreds to thousands of times slower than a GPU, and much slower still if it is not optimised. In a dev build, add
 //!
 //! ```toml
 //! [profile.dev.package.tilewright-emulator]
@@ -66,15 +68,15 @@
 //!
 //! # Order
 //!
-//! Launches on one stream run in order. Launches on different streams, from any threads, may overlap, except where one writes
-//! what the other uses: those run in the order in which they were made. Reading a tensor waits for the launches that write it.
-//! Dropping a tensor waits for nothing: its memory is freed after its last use.
+//! Launches on one stream run in order. Launches on different streams, from any threads, may overlap, except where one
+//! writes what the other uses: those run in the order in which they were made. Reading a tensor waits for the launches
+//! that write it. Dropping a tensor waits for nothing: its memory is freed after its last use.
 //!
 //! # Features
 //!
-//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. A program that uses
-//! `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12000`: `cudarc` cannot be built for two CUDA
-//! versions at once. Drivers from CUDA 11.4 on will do.
+//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. A program
+//! that uses `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12000`: `cudarc` cannot be
+//! built for two CUDA versions at once. Drivers from CUDA 11.4 on will do.
 
 #![deny(unsafe_code)]
 
@@ -113,8 +115,8 @@ pub use tilewright_macros::__schedule;
 
 /// Compiles kernels: tensor equations with an explicit schedule, checked while this crate compiles.
 ///
-/// The language is described in the repository's `docs/language.md`. Each kernel becomes a struct with one field a parameter,
-/// and the methods `launch`, `prepare` and `reference`.
+/// The language is described in the repository's `docs/language.md`. Each kernel becomes a struct with one field a
+/// parameter, and the methods `launch`, `prepare` and `reference`.
 #[macro_export]
 macro_rules! schedule {
     ($($tokens:tt)*) => { $crate::__schedule! { ($crate) $($tokens)* } };

@@ -1,5 +1,5 @@
-//! The figures of the documents, with `f64`, so that short rows are whole granules. What holes hold is seen by whether zeros can be demanded
-//! of them: as it is, by copies that are sent out of bounds, or not at all.
+//! The figures of the documents, with `f64`, so that short rows are whole granules. What holes hold is seen by whether
+//! zeros can be demanded of them: as it is, by copies that are sent out of bounds, or not at all.
 
 use super::{Case, compiled, computed, copy};
 use tilewright_compiler::diag::Code;
@@ -144,8 +144,9 @@ fn layouts() -> Vec<Case> {
     ]
 }
 
-/// The second figure of the modelling document: boxes of 2 under an indivisible split. There half of the tiles are holes that hold
-/// elements of the next block, which copies sent out of bounds would clear. Here an instance has no tiles for what nobody asks for.
+/// The second figure of the modelling document: boxes of 2 under an indivisible split. There half of the tiles are
+/// holes that hold elements of the next block, which copies sent out of bounds would clear. Here an instance has no
+/// tiles for what nobody asks for.
 fn level_two_by_a_split(fill: &str) -> String {
     copy(
         "f64[12]",
@@ -233,8 +234,8 @@ fn tiles_that_nobody_asks_for_are_not_copied() {
     assert!(info.explanation.contains("2 runs of 16 bytes"), "{}", info.explanation);
 }
 
-/// The second figure with other numbers. Where one loop decides, an instance has tiles for what is asked for and no others; where two loops
-/// count together past the end, the tiles there are copied for nobody.
+/// The second figure with other numbers. Where one loop decides, an instance has tiles for what is asked for and no
+/// others; where two loops count together past the end, the tiles there are copied for nobody.
 #[test]
 fn nested_splits_that_leave_remainders() {
     let mut cases = Vec::new();

@@ -93,7 +93,7 @@ fn views() -> Vec<Case> {
         )
         .at(&[1024, 1024])
         .runs(&[[32, 32], [33, 36], [7, 4]]),
-        // The third and the fifth dimension have gaps behind them; what is contiguous is merged by name.
+        // The third and the fifth dimension have gaps after them; what is contiguous is merged by name.
         Case::accepted(
             "TMAIndexingTest.DefineBoxByCompositing1",
             "",
@@ -229,7 +229,8 @@ fn single() -> Vec<Case> {
             &[128],
         )
         .runs_unchanged(),
-        // The raw buffer cannot be read, and has no slots for the holes of the last split: what is there is what was asked for.
+        // The raw buffer cannot be read, and has no slots for the holes of the last split: what is there is what was
+        // asked for.
         Case::accepted(
             "TMAMiscTest.LoadStrongCorrectness",
             "",
@@ -245,8 +246,8 @@ fn single() -> Vec<Case> {
             &[128],
         )
         .runs_unchanged(),
-        // The data pass through registers from one buffer to the other; the second copy of the output is left out, it would be computed
-        // from the input.
+        // The data pass through registers from one buffer to the other; the second copy of the output is left out, it
+        // would be computed from the input.
         both("not inlined", "split i by 512 -> co, t; bind co: grid; bind t: thread;", "co", "co", 2),
         both("inlined", serial, "ci", "ci", 2),
         both("ring", serial, "ci ring(10)", "ci ring(5)", 2),
@@ -307,7 +308,8 @@ fn refused() -> Vec<Case> {
             line("128", "", "box i by 2 -> k, x;"),
             Code::TW0304,
         ),
-        // Boxes are literals. With a box of 4, four threads are enough: the block has a whole warp's worth of lanes to elect from.
+        // Boxes are literals. With a box of 4, four threads are enough: the block has a whole warp's worth of lanes to
+        // elect from.
         Case::refused(
             "TMARuntimeInvalidTest.SizeOfTransfer",
             "a size as the box",

@@ -1,5 +1,6 @@
-//! A published suite of tests of scheduling for the tensor memory accelerator, nvFuser's (`tests/cpp` of NVIDIA/Fuser, and the figures of
-//! its documents on the subject), said in our language: the verdict, the dimensions that are inferred, and the data, on the emulator.
+//! A published suite of tests of scheduling for the tensor memory accelerator, nvFuser's (`tests/cpp` of NVIDIA/Fuser,
+//! and the figures of its documents on the subject), said in our language: the verdict, the dimensions that are
+//! inferred, and the data, on the emulator.
 //!
 //! Each case names the test that it comes from; [`names`] lists all of them, and why some are not said here.
 
@@ -163,7 +164,8 @@ fn check(case: &Case) -> Result<(), String> {
         return Err(format!("the bytes of tiles are {tiles:?}, not {:?}; of maps {of_maps:?}", accepted.tiles));
     }
     let text = &info.ptx.text;
-    // One thread issues every copy: an elected one of the first warp, or the first one of a block that has no whole warp.
+    // One thread issues every copy: an elected one of the first warp, or the first one of a block that has no whole
+    // warp.
     let by_map = text.contains("cp.async.bulk.tensor.");
     let by_address = text.contains("cp.async.bulk.shared") || text.contains("cp.async.bulk.global");
     let elected = text.contains("elect.sync");
@@ -284,7 +286,8 @@ schedule! {
     }
 }
 
-/// `TMARuntimeInvalidTest.MisalignedGlobalAddress`: a tensor starts at a multiple of 16 bytes, which is known at launch.
+/// `TMARuntimeInvalidTest.MisalignedGlobalAddress`: a tensor starts at a multiple of 16 bytes, which is known at
+/// launch.
 #[test]
 fn misaligned_addresses() {
     let device = Device::emulator(EmulatorOptions::default());

@@ -7,8 +7,9 @@ pub fn cases() -> Vec<Case> {
     [lines(), tutorials(), pipelines()].into_iter().flatten().collect()
 }
 
-/// Instructions without a map, which copy runs of any length, are chosen where nothing can end outside the tensor; elsewhere a map of one
-/// dimension is, with boxes of at most 256, which cuts what ends outside, so that nothing has to divide.
+/// Instructions without a map, which copy runs of any length, are chosen where nothing can end outside the tensor;
+/// elsewhere a map of one dimension is, with boxes of at most 256, which cuts what ends outside, so that nothing has to
+/// divide.
 fn lines() -> Vec<Case> {
     let twice = |test, variant: &str, outer: &str, ring: &str, boxes: i64, runs: &[[i64; 2]]| {
         let source = computed(
@@ -360,8 +361,8 @@ fn pipelines() -> Vec<Case> {
         let test = "TmaCircularBufferingTest.MatmulWithBroadcastedInput";
         let case = Case::accepted(test, &variant, product, &maps, &[512, 2048, 1024]);
         cases.push(case.at(&[500, 1024, 2048]).runs(&runs));
-        // Rows that are copied once and read three times. What is known of a row is computed again for each element of it, so that rows
-        // are short here.
+        // Rows that are copied once and read three times. What is known of a row is computed again for each element of
+        // it, so that rows are short here.
         let rows = "split i by 4 -> io, ii; bind io: grid; bind j: thread;";
         let source = normalised(rows, &format!("ii ring({stages})"), "ii ring(2)");
         let case = Case::accepted("TmaCircularBufferingTest.Persistent", &variant, source, &[ROWS; 2], &[256; 2]);

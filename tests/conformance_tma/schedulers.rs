@@ -1,10 +1,10 @@
 //! What the suite's schedulers make, written by hand.
 //!
-//! Where a scheduler of the suite does without the accelerator, and a copy is right nevertheless, both are here: a kernel that has no copy,
-//! and one that has.
+//! Where a scheduler of the suite does without the accelerator, and a copy is right nevertheless, both are here: a
+//! kernel that has no copy, and one that has.
 //!
-//! The sizes of the suite, up to 2³⁰ elements, are those at which dimensions are compared. Runs are smaller: by as many elements that the
-//! same boxes, vectors and splits divide them and leave as much, and by some that they do not divide.
+//! The sizes of the suite, up to 2³⁰ elements, are those at which dimensions are compared. Runs are smaller: by as many
+//! elements that the same boxes, vectors and splits divide them and leave as much, and by some that they do not divide.
 
 use super::others::transposed;
 use super::{Case, computed, copy};
@@ -38,8 +38,8 @@ fn broadcasts() -> Vec<Case> {
         bind io, jo: grid; bind t: thread; vectorize v;",
         &tile(8, 256),
     );
-    // The half-precision input is what a scheduler there refuses for both: its bytes are no multiple of 32. A map of one dimension asks
-    // nothing of its size.
+    // The half-precision input is what a scheduler there refuses for both: its bytes are no multiple of 32. A map of
+    // one dimension asks nothing of its size.
     let halves = |copies: &str| {
         computed(
             "x: bf16[16392], w: f32[16392]",
@@ -123,7 +123,8 @@ fn grids() -> Vec<Case> {
     ]
 }
 
-/// Dimensions of one element, which a scheduler there takes for broadcasts and does not copy. They are no dimensions of a map.
+/// Dimensions of one element, which a scheduler there takes for broadcasts and does not copy. They are no dimensions of
+/// a map.
 fn ones() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut pair = |test, tensor: &str, facts: &str, axes: &str, schedule: &str, ops: &str, map: &str, bytes: u64| {
@@ -191,8 +192,8 @@ fn ones() -> Vec<Case> {
     cases
 }
 
-/// Parts of a row of 16384 bytes and more, and tiles of 128 × 128 elements. Threads that sum together are planned: each sums a row or a
-/// column here.
+/// Parts of a row of 16384 bytes and more, and tiles of 128 × 128 elements. Threads that sum together are planned: each
+/// sums a row or a column here.
 fn reductions() -> Vec<Case> {
     let rows = |facts: &str, ops: &str| {
         computed(
@@ -206,8 +207,8 @@ fn reductions() -> Vec<Case> {
     };
     let inner = "ReductionTest.TmaInnerReductionTest";
     let outer = "ReductionTest.TmaOuterReductionTest";
-    // Rows in as many parts as there are blocks for a column of tiles, up to 8 there; without the sum of the parts, which is a launch of
-    // the kernel for one.
+    // Rows in as many parts as there are blocks for a column of tiles, up to 8 there; without the sum of the parts,
+    // which is a launch of the kernel for one.
     let parts = computed(
         "x: f32[G, R, N]",
         "f32[G, N]",

@@ -1,5 +1,5 @@
-//! Copies with one box an instance: every rank, element type and swizzle, as loads and as stores; and tensors with a dimension of one
-//! element.
+//! Copies with one box an instance: every rank, element type and swizzle, as loads and as stores; and tensors with a
+//! dimension of one element.
 
 use super::{Case, copy};
 
@@ -12,7 +12,8 @@ fn list(names: &[&str], make: impl Fn(&str) -> String) -> String {
     names.iter().map(|n| make(n)).collect::<Vec<_>>().join(", ")
 }
 
-/// Shape, box and sizes to run at; a box and a size of 0 stand for the span and for two spans, a size of −1 for a span and a granule.
+/// Shape, box and sizes to run at; a box and a size of 0 stand for the span and for two spans, a size of −1 for a span
+/// and a granule.
 type Shape = (&'static [i64], &'static [i64], [&'static [i64]; 2]);
 
 const SHAPES: [Shape; 5] = [
@@ -23,7 +24,8 @@ const SHAPES: [Shape; 5] = [
     (&[4, 8, 1024, 32, 128], &[1, 3, 1, 5, 0], [&[1, 3, 2, 5, 0], &[2, 4, 1, 6, -1]]),
 ];
 
-/// Rows that are no multiple of the period of the swizzle need no padding: tiles are aligned, and rows follow each other.
+/// Rows that are no multiple of the period of the swizzle need no padding: tiles are aligned, and rows follow each
+/// other.
 pub fn every_rank_type_and_swizzle() -> Vec<Case> {
     let mut cases = Vec::new();
     for (ty, bytes) in TYPES {
@@ -121,7 +123,8 @@ fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, loa
 
 const ONE_ELEMENT: [[i64; 3]; 5] = [[1, 64, 16], [1, 16, 64], [1, 128, 64], [1, 128, 128], [64, 1, 16]];
 
-/// A dimension of one element adds nothing to an address, and no dimension to the map. Boxes that pass the tensor are filled with zeros.
+/// A dimension of one element adds nothing to an address, and no dimension to the map. Boxes that pass the tensor are
+/// filled with zeros.
 pub fn dimensions_of_one_element() -> Vec<Case> {
     let mut cases = Vec::new();
     for (shape, ty) in ONE_ELEMENT.iter().flat_map(|shape| TYPES.map(|ty| (*shape, ty))) {

@@ -1,8 +1,10 @@
-//! Forms of kernels in which rings go around and roles hand things over, each for a number of slots and a number of trips, from none on.
+//! Forms of kernels in which rings go around and roles hand things over, each for a number of slots and a number of
+//! trips, from none on.
 //!
-//! No tensor map describes a tensor without elements, so an entry point with copies by the accelerator is taken for sizes of at least 1 only. What has no
-//! trips there is the loop over a part of a size (`0..T - 1`), the loop of an instance whose range others decide (`0..i`), and what stands in tiles that one
-//! of two outputs does not have. Copies by threads have no such condition: there `T` itself is zero.
+//! No tensor map describes a tensor without elements, so an entry point with copies by the accelerator is taken for
+//! sizes of at least 1 only. What has no trips there is the loop over a part of a size (`0..T - 1`), the loop of an
+//! instance whose range others decide (`0..i`), and what stands in tiles that one of two outputs does not have. Copies
+//! by threads have no such condition: there `T` itself is zero.
 
 /// A kernel for each number of slots.
 pub struct Form {

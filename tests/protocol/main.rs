@@ -1,8 +1,9 @@
-//! Protocols of rings, roles and clusters, one planted mistake after the other. Each is planted in the loop program of a kernel of the language: the separate
-//! checker finds it there; and the PTX that is emitted from the same program is found wrong by the emulator, which knows nothing of either, under one of
-//! a few orders of execution. Without a mistake both find nothing.
-//! `forms` has kernels for every way in which a loop around a ring may have no trips at run time; `trips` runs each for numbers of trips from none on.
-//! `TILEWRIGHT_TRIPS=SEED,COUNT` runs them under other seeds than CI does.
+//! Protocols of rings, roles and clusters, one planted mistake after the other. Each is planted in the loop program of
+//! a kernel of the language: the separate checker finds it there; and the PTX that is emitted from the same program is
+//! found wrong by the emulator, which knows nothing of either, under one of a few orders of execution. Without a
+//! mistake both find nothing. `forms` has kernels for every way in which a loop around a ring may have no trips at run
+//! time; `trips` runs each for numbers of trips from none on. `TILEWRIGHT_TRIPS=SEED,COUNT` runs them under other seeds
+//! than CI does.
 
 mod forms;
 mod plant;

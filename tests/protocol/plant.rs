@@ -1,4 +1,5 @@
-//! Mistakes of protocols, planted in the loop program of a kernel: each function gives the kernels with one such mistake.
+//! Mistakes of protocols, planted in the loop program of a kernel: each function gives the kernels with one such
+//! mistake.
 
 use tilewright::kernel::algorithm::Compare;
 use tilewright_compiler::kernel_ir::{
@@ -14,7 +15,7 @@ fn places(kernel: &Kernel) -> impl Iterator<Item = (usize, usize)> + use<'_> {
     (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)))
 }
 
-/// A value that a region binds in front of a statement.
+/// A value that a region binds before a statement.
 fn bind(kernel: &mut Kernel, (region, at): (usize, usize), op: Op, ty: Type, facts: Facts) -> ValueId {
     let id = ValueId(kernel.values.len() as u32);
     let literal = matches!(op, Op::Literal(_));
@@ -72,7 +73,7 @@ pub fn reset_per_tile(kernel: &Kernel) -> Vec<Kernel> {
     mutants
 }
 
-/// A slot is handed back right behind the wait for what it holds.
+/// A slot is handed back right after the wait for what it holds.
 pub fn early_release(kernel: &Kernel) -> Vec<Kernel> {
     let plant = |(region, at): (usize, usize)| {
         let statements = &kernel.regions[region].statements;
@@ -212,7 +213,7 @@ const fn uniform(low: i64, high: i64) -> Facts {
     Facts { range: Range { low, high }, uniform: true, ..Facts::NONE }
 }
 
-/// A loop around parts of a protocol asks behind its body whether there is another trip, not in front of it.
+/// A loop around parts of a protocol asks after its body whether there is another trip, not before it.
 pub fn once(kernel: &Kernel) -> Vec<Kernel> {
     let plant = |((region, at), l): ((usize, usize), Loop)| {
         let mut mutant = kernel.clone();
@@ -239,7 +240,7 @@ fn again(kernel: &mut Kernel, place: (usize, usize), value: ValueId) -> Option<V
     }
 }
 
-/// Readers wait for the first instance of a loop in front of it, too.
+/// Readers wait for the first instance of a loop before it, too.
 pub fn awaited_ahead(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for ((region, at), l) in loops(kernel, &is_protocol) {
@@ -261,7 +262,7 @@ pub fn awaited_ahead(kernel: &Kernel) -> Vec<Kernel> {
     mutants
 }
 
-/// Makers wait behind a loop until its last instance has been read: the first one, if there is none.
+/// Makers wait after a loop until its last instance has been read: the first one, if there is none.
 pub fn drained(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for ((region, at), l) in loops(kernel, &is_protocol) {
@@ -301,7 +302,7 @@ pub fn drained(kernel: &Kernel) -> Vec<Kernel> {
     mutants
 }
 
-/// The last instance of a loop is handed back behind the loop.
+/// The last instance of a loop is handed back after the loop.
 pub fn released_behind(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for ((region, at), l) in loops(kernel, &is_protocol) {
@@ -327,7 +328,7 @@ pub fn released_behind(kernel: &Kernel) -> Vec<Kernel> {
             mutant.regions.push(Region { depth: kernel.regions[body].depth + 1, statements: vec![release] });
             let kind = StatementKind::If(If { condition, then, otherwise: None });
             mutant.regions[body].statements.insert(n + 2, Statement { line, kind });
-            // Behind it, that of the slot before the next one.
+            // After it, that of the slot before the next one.
             let slots = i64::from(kernel.barriers[barrier.index()].slots);
             let before = literal(&mut mutant, slots.cast_unsigned() - 1, Type::I32);
             let all = literal(&mut mutant, slots.cast_unsigned(), Type::I32);

@@ -1,5 +1,5 @@
-//! Every form for every number of trips from none to two more than twice the slots: the separate checker finds nothing wrong, and the emulator gives what the
-//! reference does, under several seeds.
+//! Every form for every number of trips from none to two more than twice the slots: the separate checker finds nothing
+//! wrong, and the emulator gives what the reference does, under several seeds.
 
 use tilewright_compiler::proof::{Verdict, check};
 

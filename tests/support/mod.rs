@@ -35,8 +35,8 @@ const PROOF_WORK: u64 = 300_000;
 /// The same where that was not enough to find anything wrong with a mutant.
 const MOST_PROOF_WORK: u64 = 20 * PROOF_WORK;
 
-/// Runs the separate checker over every entry point that a launch with these sizes may take. What depends on data, or is too much work, is
-/// left open.
+/// Runs the separate checker over every entry point that a launch with these sizes may take. What depends on data, or
+/// is too much work, is left open.
 pub fn prove(kernel: &Compiled, dims: &[i64]) {
     let info = kernel.info.as_ref().expect("no error");
     // On index values, where what depends on data may go either way; and on data.
@@ -48,8 +48,8 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
     }
 }
 
-/// Compiles, and runs with each list of sizes under so many seeds, and through the separate checker, which also misses each barrier that is left
-/// out.
+/// Compiles, and runs with each list of sizes under so many seeds, and through the separate checker, which also misses
+/// each barrier that is left out.
 pub fn tried(source: &str, sizes: &[&[i64]], seeds: u64) -> Compiled {
     let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
     each_barrier_is_missed(&kernel, sizes);
@@ -101,15 +101,15 @@ pub fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
     outcome.report.expect("the emulator ran").counters.global.bytes_loaded
 }
 
-/// None of the barriers of the first entry point is redundant or stronger than it must be: without any one of them, or with a weaker one in its place, the
-/// separate checker finds something wrong for some of the sizes.
+/// None of the barriers of the first entry point is redundant or stronger than it must be: without any one of them, or
+/// with a weaker one in its place, the separate checker finds something wrong for some of the sizes.
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
     let needless = needless(kernel, sizes).1;
     assert!(needless.is_empty(), "{needless:#?}\n{}", kernel.entries[0].kernel);
 }
 
-/// The separate checker misses each part of what blocks do to share a reduction, in the first entry point, at these sizes: barriers, arrivals, partials,
-/// orders; and a wrong number of blocks. How many mutants that were.
+/// The separate checker misses each part of what blocks do to share a reduction, in the first entry point, at these
+/// sizes: barriers, arrivals, partials, orders; and a wrong number of blocks. How many mutants that were.
 pub fn each_part_of_an_arrival_is_missed(kernel: &Compiled, dims: &[i64]) -> usize {
     const WORK: u64 = 1_000_000;
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
@@ -133,7 +133,7 @@ pub fn each_part_of_an_arrival_is_missed(kernel: &Compiled, dims: &[i64]) -> usi
                 let other = ValueId(one.unwrap() as u32);
                 assert_ne!(*blocks, other);
                 mutants.push(arrive(other, true, true));
-                // The fence in front of the counter, the one behind it, both.
+                // The fence before the counter, the one after it, both.
                 mutants.extend([(false, true), (true, false), (false, false)].map(|(r, a)| arrive(*blocks, r, a)));
             }
             _ => {}
@@ -182,7 +182,8 @@ pub fn each_order_is_noticed(info: &KernelInfo, dims: &[i64]) {
     assert!(is_noticed(info, dims, acquires, "atom.acq_rel.gpu.global.add"), "{}: the counter stays", info.name);
 }
 
-/// What may stand in place of a barrier or wait of a block, or a role, with so many threads, each with its name: nothing, or a weaker one.
+/// What may stand in place of a barrier or wait of a block, or a role, with so many threads, each with its name:
+/// nothing, or a weaker one.
 fn weaker(kind: &StatementKind, threads: u32) -> Vec<(&'static str, Option<StatementKind>)> {
     let warps = (threads.is_multiple_of(WARP), StatementKind::SyncWarp);
     let warpgroups = (threads > WARPGROUP && threads.is_multiple_of(WARPGROUP), StatementKind::SyncWarpgroup);
@@ -202,8 +203,8 @@ fn weaker(kind: &StatementKind, threads: u32) -> Vec<(&'static str, Option<State
     }
 }
 
-/// What was done to barriers and waits for fetches of the first entry point, each left out or weakened, and that with which the separate checker finds
-/// nothing wrong for any of the sizes, each barrier once.
+/// What was done to barriers and waits for fetches of the first entry point, each left out or weakened, and that with
+/// which the separate checker finds nothing wrong for any of the sizes, each barrier once.
 pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<String>) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();

@@ -1,4 +1,4 @@
-//! Padding that moves rows away from the multiples where vectors start: of the stage that is written, and of its reader.
+//! Padding that moves rows off the multiples where vectors start: of the stage that is written, and of its reader.
 
 tilewright::schedule! {
     kernel Written(x: f32[M, N]) -> (y: f32[M, N]) where N % 64 == 0 {

@@ -1,5 +1,6 @@
-//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills, with no fewer
-//! registers than a thread is said to hold, and becomes the copies of the tensor memory accelerator that it asks for.
+//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without
+//! spills, with no fewer registers than a thread is said to hold, and becomes the copies of the tensor memory
+//! accelerator that it asks for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -100,7 +101,8 @@ const COPIES: [(&str, &str); 4] = [
     ("global.shared::cta.bulk_group", "UBLKCP"),
 ];
 
-/// Whether the copies by the accelerator are in the machine code; nothing is said without the disassembler beside the assembler.
+/// Whether the copies by the accelerator are in the machine code; nothing is said without the disassembler beside the
+/// assembler.
 fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {
     let text = &job.kernel.info.ptx.text;
     let expected: Vec<&str> =

@@ -1,4 +1,5 @@
-//! `cargo xtask bless` and `cargo xtask tidy`: runs of tests that rewrite what they expect, or that guard the repository's order.
+//! `cargo xtask bless` and `cargo xtask tidy`: runs of tests that rewrite what they expect, or that guard the
+//! repository's order.
 
 use std::path::Path;
 

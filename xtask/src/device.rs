@@ -1,7 +1,8 @@
-//! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything, as a folder and as an archive to carry:
-//! `tar xzf device.tar.gz && device/run.sh`.
+//! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything, as a folder and as an
+//! archive to carry: `tar xzf device.tar.gz && device/run.sh`.
 //!
-//! The programs need Linux on x86-64 with glibc 2.34 or newer: no symbol of a later version is used (`objdump -T` tells).
+//! The programs need Linux on x86-64 with glibc 2.34 or newer: no symbol of a later version is used (`objdump -T`
+//! tells).
 
 use std::path::Path;
 
@@ -20,7 +21,8 @@ const TRITON: &str = include_str!("device/triton_kernels.py");
 /// Which kernels at which sizes.
 pub(crate) const ROWS: &str = include_str!("device/rows.json");
 
-/// Builds release binaries and puts them into `dist/device`, with the kernels and the script, and all of that into `dist/device.tar.gz`.
+/// Builds release binaries and puts them into `dist/device`, with the kernels and the script, and all of that into
+/// `dist/device.tar.gz`.
 ///
 /// # Errors
 /// A build fails, a file cannot be written, or the archive is too large.

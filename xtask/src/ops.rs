@@ -1,7 +1,7 @@
 //! Kernels that cover every operation on every type: generated, so that none is forgotten.
 //!
-//! Each operation is compiled alone first. What a type does not have is refused with one of the codes of `ABSENT` and left
-//! out; any other refusal is a failure. What is left is packed, several outputs a kernel.
+//! Each operation is compiled alone first. What a type does not have is refused with one of the codes of `ABSENT` and
+//! left out; any other refusal is a failure. What is left is packed, several outputs a kernel.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,8 @@ use tilewright_cli::source::SourceFile;
 use crate::Failure;
 use crate::kernels::{Kernel, finished};
 
-/// Refusals that say "this type does not have that operation", not yet (`TW0005`), or not without a test of the divisor (`TW0903`).
+/// Refusals that say "this type does not have that operation", not yet (`TW0005`), or not without a test of the divisor
+/// (`TW0903`).
 const ABSENT: [&str; 7] = ["TW0005", "TW0119", "TW0121", "TW0122", "TW0903", "TW1003", "TW1004"];
 /// Outputs of a kernel: few, so that the assembler keeps those of `f64` functions in registers.
 const PACK: usize = 4;

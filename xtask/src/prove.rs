@@ -1,5 +1,5 @@
-//! `cargo xtask prove`: every kernel of the repository before the separate checker, each entry point at sizes of all kinds, on index values and
-//! on data, with so much work that few runs do not come to their end.
+//! `cargo xtask prove`: every kernel of the repository before the separate checker, each entry point at sizes of all
+//! kinds, on index values and on data, with so much work that few runs do not come to their end.
 
 use rayon::prelude::*;
 use tilewright_cli::prove;

@@ -1,4 +1,5 @@
-//! What `device-check` does: every kernel on the emulator and, if there is one, on the GPU, with the same inputs; then times.
+//! What `device-check` does: every kernel on the emulator and, if there is one, on the GPU, with the same inputs; then
+//! times.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -92,7 +93,8 @@ impl Timing {
     }
 }
 
-/// Times the kernel `name` of some files at sizes such as `M=8192,N=4096`: its bytes of traffic and the median of its seconds, as JSON.
+/// Times the kernel `name` of some files at sizes such as `M=8192,N=4096`: its bytes of traffic and the median of its
+/// seconds, as JSON.
 ///
 /// # Errors
 /// Files or sizes that are wrong, or no GPU.
@@ -348,8 +350,8 @@ fn time_at(info: &KernelInfo, given: &Given, dims: &[i64], gpu: &Device, seed: u
     Ok(Timing { kernel, dims: shown(given), bytes, seconds, samples: (count, launches) })
 }
 
-/// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most threads if none has
-/// as many.
+/// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most
+/// threads if none has as many.
 fn large(info: &KernelInfo, seed: u64) -> Option<(Given, Vec<i64>)> {
     let mut best: Option<(i128, (Given, Vec<i64>))> = None;
     for exponent in 4..=26 {

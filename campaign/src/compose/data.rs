@@ -43,7 +43,8 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
         let count: i64 = shape.iter().product();
         let one = |rng: &mut Rng| match (input.indices, input.ty.ends()) {
             (true, Some((least, greatest))) => {
-                // Mostly inside, sometimes outside, and sometimes far outside: anywhere, or where the low bits are inside.
+                // Mostly inside, sometimes outside, and sometimes far outside: anywhere, or where the low bits are
+                // inside.
                 let near = rng.range(-2, most + 1);
                 let n = match rng.below(100) {
                     0 => rng.bits() as i64,

@@ -52,7 +52,8 @@ use matrix::{Matrix, Pair};
 const COMPILE_TIME: Duration = Duration::from_secs(20);
 /// Longest time that one case may take before the process gives up on it.
 const CASE_TIME: Duration = Duration::from_secs(240);
-/// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure would be lost.
+/// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure
+/// would be lost.
 const SHRINK_TIME: Duration = Duration::from_secs(90);
 /// Sizes for each accepted kernel.
 const SHAPES: usize = 3;
@@ -229,8 +230,9 @@ pub fn refused(seed: u64, index: u64, wanted: Option<Pair>, code: &str) -> Optio
     found.then(|| format!("=== seed {seed}, case {index}\n{text}{messages}"))
 }
 
-/// Runs cases `first..first + count` of a seed, all for two features, or in rounds: half of a round is drawn for what has
-/// not met in those before. So a case follows from seed, first case and its number; its features are said with failures.
+/// Runs cases `first..first + count` of a seed, all for two features, or in rounds: half of a round is drawn for what
+/// has not met in those before. So a case follows from seed, first case and its number; its features are said with
+/// failures.
 pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summary {
     let summary = Mutex::new(Summary::default());
     let mut at = first;

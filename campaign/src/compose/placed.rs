@@ -15,7 +15,7 @@ const TAIL: u64 = 48;
 pub(super) struct Placed {
     pub name: String,
     pub ty: Type,
-    /// First byte of the allocation, and how far behind it the tensor begins.
+    /// First byte of the allocation, and how far after it the tensor begins.
     allocation: u64,
     lead: u64,
     /// Bytes from the first element to the end of the last one.
@@ -102,7 +102,7 @@ impl Placed {
         Some(Self { name, ty, allocation, lead, span, offsets, shape, output, by_value, before, after })
     }
 
-    /// Gives it memory, with so many bytes in front of it.
+    /// Gives it memory, with so many bytes before it.
     pub fn allocate(&mut self, memory: &Memory, lead: u64) -> Result<(), Error> {
         if !self.by_value {
             self.lead = lead;

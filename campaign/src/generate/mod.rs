@@ -1,7 +1,7 @@
 //! Random kernels with random schedules.
 //!
-//! The aim is that about half are accepted: shapes, types and reads mostly fit, schedules are mostly sensible, and each part
-//! has a chance to be just wrong.
+//! The aim is that about half are accepted: shapes, types and reads mostly fit, schedules are mostly sensible, and each
+//! part has a chance to be just wrong.
 
 mod schedule;
 mod value;

@@ -532,8 +532,8 @@ impl Context<'_> {
         (bounds, scope)
     }
 
-    /// The bounds of a reduction, some left to be inferred: an axis that stands alone in an index without `or` has the range of
-    /// that dimension of a parameter.
+    /// The bounds of a reduction, some left to be inferred: an axis that stands alone in an index without `or` has the
+    /// range of that dimension of a parameter.
     fn inferable(&mut self, mut bounds: Vec<Bound>, scope: &[Axis], bodies: &[&Value]) -> Vec<Bound> {
         for bound in &mut bounds {
             let Some((_, size)) = scope.iter().find(|(a, _)| *a == bound.axis) else { continue };

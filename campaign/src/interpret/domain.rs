@@ -50,8 +50,8 @@ pub fn constant(index: &Index, dims: &Dims) -> Option<i64> {
     super::reads::index(index, &BTreeMap::new(), dims)
 }
 
-/// The axes of the only outermost reduction, if its bounds mention no axis and no condition decides whether it is evaluated:
-/// those that a schedule may name.
+/// The axes of the only outermost reduction, if its bounds mention no axis and no condition decides whether it is
+/// evaluated: those that a schedule may name.
 pub fn reductions(value: &Value) -> Option<&[Bound]> {
     let mut found = Vec::new();
     collect(value, false, &mut found);

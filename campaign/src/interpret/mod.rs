@@ -1,5 +1,5 @@
-//! An interpreter of (algorithm, schedule) for concrete sizes that shares no code with the compiler: it applies every op by
-//! its definition, enumerates all points, and finds holes, owners, vectors and reads. Slow and plain on purpose.
+//! An interpreter of (algorithm, schedule) for concrete sizes that shares no code with the compiler: it applies every
+//! op by its definition, enumerates all points, and finds holes, owners, vectors and reads. Slow and plain on purpose.
 
 mod domain;
 mod reads;
@@ -21,7 +21,8 @@ pub fn domains(kernel: &Kernel, dims: &Dims) -> Option<Vec<Domain>> {
     outputs.map(|e| Domain::new(kernel, e, dims)).collect()
 }
 
-/// Whether every element, and every term of its reduction, is computed exactly once, all terms of an element by one thread.
+/// Whether every element, and every term of its reduction, is computed exactly once, all terms of an element by one
+/// thread.
 ///
 /// # Errors
 /// What is wrong.

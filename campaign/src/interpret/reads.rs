@@ -20,8 +20,8 @@ pub struct Read<'a> {
     pub indices: Vec<Option<i64>>,
     /// Whether it says what is outside.
     pub guarded: bool,
-    /// Whether neighbouring elements may do without it: it stands on one side of a condition, or in an intermediate that is read
-    /// with `or`.
+    /// Whether neighbouring elements may do without it: it stands on one side of a condition, or in an intermediate
+    /// that is read with `or`.
     pub conditional: bool,
     /// How it was reached: the reads of intermediates and the terms of reductions around it, outermost first.
     pub way: Vec<Step>,
@@ -169,8 +169,8 @@ fn decided(value: &Value, scope: &Scope, dims: &Dims) -> Option<bool> {
     }
 }
 
-/// Calls `f` for every read of `value` at a point. Reduction axes that the scope holds are not enumerated again; of an `if`
-/// that indices decide, only the taken side is visited. False if `f` said stop.
+/// Calls `f` for every read of `value` at a point. Reduction axes that the scope holds are not enumerated again; of an
+/// `if` that indices decide, only the taken side is visited. False if `f` said stop.
 pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut dyn FnMut(&Read<'_>) -> bool) -> bool {
     match &value.node {
         Node::Read { tensor, indices, or } => {

@@ -104,8 +104,8 @@ pub fn find(
     Ok(None)
 }
 
-/// Calls `f` with the points of every vector, lane by lane. If the lanes are elements, a reduction without terms has vectors
-/// too: what they hold is written.
+/// Calls `f` with the points of every vector, lane by lane. If the lanes are elements, a reduction without terms has
+/// vectors too: what they hold is written.
 fn vectors(domain: &Domain, elements: bool, mut f: impl FnMut(&[Vec<i64>]) -> bool) {
     let Some(at) = domain.vector.and_then(|v| domain.leaves.iter().position(|l| *l == v)) else { return };
     let count = domain.axes[domain.leaves[at]].extent;
@@ -153,8 +153,8 @@ type Element = Option<(Vec<i64>, i64)>;
 /// The elements that a point accesses, each by the way to its read.
 type Elements = BTreeMap<Vec<Step>, Element>;
 
-/// The elements that a point accesses in a tensor; the write by no way. Without terms, only what is accessed outside the
-/// reduction.
+/// The elements that a point accesses in a tensor; the write by no way. Without terms, only what is accessed outside
+/// the reduction.
 fn elements(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dims: &Dims, terms: bool) -> Elements {
     let Some(equation) = kernel.equation(&domain.stage) else { return Elements::new() };
     let scope: Scope = (domain.roots.iter().zip(roots).zip(&domain.lower))
@@ -341,8 +341,8 @@ const SIZES: i64 = 1_000;
 /// Strides of an output that are tried for each choice of sizes.
 const LAYOUTS: usize = 2;
 
-/// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`; the
-/// other dimensions take their smallest admissible values. Gives up after so many points.
+/// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`;
+/// the other dimensions take their smallest admissible values. Gives up after so many points.
 pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, points: i64) -> Option<(Dims, Witness)> {
     let mut left = points;
     for total in names.len() as i64..=most {
@@ -394,15 +394,15 @@ fn spread(
     None
 }
 
-/// Smallest admissible values for the dimensions that are open; none if the given ones break a fact, or let elements of an output
-/// share a place.
+/// Smallest admissible values for the dimensions that are open; none if the given ones break a fact, or let elements of
+/// an output share a place.
 pub fn complete(kernel: &Kernel, dims: &mut Dims) -> Option<()> {
     *dims = completions(kernel, dims, 1).into_iter().next()?;
     Some(())
 }
 
-/// Values for the dimensions that are open: the smallest admissible ones, but strides of outputs from the inside out, each one of the
-/// first `layouts` that step over what is inside.
+/// Values for the dimensions that are open: the smallest admissible ones, but strides of outputs from the inside out,
+/// each one of the first `layouts` that step over what is inside.
 fn completions(kernel: &Kernel, given: &Dims, layouts: usize) -> Vec<Dims> {
     let strides = kernel.output_strides();
     let names = kernel.dims();

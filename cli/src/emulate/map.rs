@@ -1,5 +1,5 @@
-//! `map:8x32,swizzle128:in:x.npy`: a tensor map over a buffer of its own. The buffer's shape and the box are in C order, the last dimension innermost;
-//! the tensor is dense.
+//! `map:8x32,swizzle128:in:x.npy`: a tensor map over a buffer of its own. The buffer's shape and the box are in C
+//! order, the last dimension innermost; the tensor is dense.
 
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 

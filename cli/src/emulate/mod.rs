@@ -1,5 +1,5 @@
-//! `tilewright emulate`: a kernel of a PTX file on the emulator, on data from files. Nothing of the language is needed: the PTX may come from any
-//! compiler.
+//! `tilewright emulate`: a kernel of a PTX file on the emulator, on data from files. Nothing of the language is needed:
+//! the PTX may come from any compiler.
 
 pub mod argument;
 pub mod map;

@@ -1,5 +1,5 @@
-//! NumPy's `.npy` files, version 1 to 3, of plain numbers in C order and little-endian: what an array is, without what it means.
-//! (The format: numpy/lib/format.py, "Format Version 1.0".)
+//! NumPy's `.npy` files, version 1 to 3, of plain numbers in C order and little-endian: what an array is, without what
+//! it means. (The format: numpy/lib/format.py, "Format Version 1.0".)
 
 /// An array as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use crate::source::Found;
 /// Version of the format; it grows when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
 
-/// The document about some kernels of a file, and what was found in the file. Keys are sorted; the same input gives the same text.
+/// The document about some kernels of a file, and what was found in the file. Keys are sorted; the same input gives the
+/// same text.
 pub fn document(path: &str, kernels: &[Found<'_>], findings: &[Value]) -> Value {
     let kernels: Vec<Value> = kernels.iter().filter_map(kernel).collect();
     json!({ "format": FORMAT, "file": path, "kernels": kernels, "findings": findings })

@@ -72,7 +72,7 @@ pub struct AccessView {
 
 /// The order of a buffer.
 pub struct LayoutView {
-    /// Axis, most values, elements left free behind it, elements between neighbours.
+    /// Axis, most values, elements left free after it, elements between neighbours.
     pub axes: Vec<(String, [i128; 3])>,
     /// Bytes of the span; none without a swizzle.
     pub swizzle: Option<u32>,
@@ -81,7 +81,8 @@ pub struct LayoutView {
     pub written: bool,
 }
 
-/// An access of shared memory, with the cycles of the first warp, of the slowest access, and what both would take without bank conflicts.
+/// An access of shared memory, with the cycles of the first warp, of the slowest access, and what both would take
+/// without bank conflicts.
 pub struct SharedView {
     pub buffer: String,
     pub write: bool,

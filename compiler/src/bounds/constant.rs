@@ -1,8 +1,8 @@
-//! What is written and never matters: reads that are always outside or never, conditions that never change, ranges that are
-//! always empty. Each is right, and seldom what was meant.
+//! What is written and never matters: reads that are always outside or never, conditions that never change, ranges that
+//! are always empty. Each is right, and seldom what was meant.
 //!
-//! Property: a finding holds for every admissible size, 0 included, and for every element of the equation's domain, which contains
-//! what readers of an intermediate ask of it. Where nothing is ever executed, nothing is found.
+//! Property: a finding holds for every admissible size, 0 included, and for every element of the equation's domain,
+//! which contains what readers of an intermediate ask of it. Where nothing is ever executed, nothing is found.
 
 use std::collections::BTreeMap;
 

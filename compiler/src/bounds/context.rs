@@ -140,7 +140,8 @@ impl Context {
         }
     }
 
-    /// What must be at least 0 where the first of the best along an axis is searched: there is one, and its index is a `u32`.
+    /// What must be at least 0 where the first of the best along an axis is searched: there is one, and its index is a
+    /// `u32`.
     pub fn search(&self, program: &Program, axis: AxisId) -> [Expr; 2] {
         let (lower, upper) = self.range(program, axis);
         [upper.sub(&lower).sub(&Expr::constant(1)), lower]
@@ -159,7 +160,8 @@ impl Context {
         self.new_scope();
     }
 
-    /// An axis of an equation that a guarded read enters is what memory holds: any value of its range that the index can have.
+    /// An axis of an equation that a guarded read enters is what memory holds: any value of its range that the index
+    /// can have.
     pub fn enter_gathered(&mut self, program: &Program, axis: AxisId, index: IndexId) {
         let var = Expr::var((self.dims + self.bounds.len()) as Var);
         self.enter_axis(program, axis);
@@ -326,7 +328,8 @@ impl Context {
         !cases.is_empty() && every_case_infeasible(&refined, &cases, &mut left)
     }
 
-    /// Quotients of what is known not to be negative are not negative: a cut that elimination finds in some orders only.
+    /// Quotients of what is known not to be negative are not negative: a cut that elimination finds in some orders
+    /// only.
     fn add_quotient_signs(&self, rows: &mut Rows) {
         let mut quotients: Vec<Atom> = Vec::new();
         rows.iter().for_each(|row| collect_quotients(row, &mut quotients));

@@ -1,8 +1,8 @@
 //! The nodes of an algorithm evaluated over intervals: exact on single numbers, an enclosure otherwise.
 //!
-//! This is the evaluator that replays a witness, so it reads the nodes as they are and shares nothing with the normal form
-//! that proofs use. Integer values wrap to their type; what comes from memory, a scalar or floating point may be anything
-//! that its type admits.
+//! This is the evaluator that replays a witness, so it reads the nodes as they are and shares nothing with the normal
+//! form that proofs use. Integer values wrap to their type; what comes from memory, a scalar or floating point may be
+//! anything that its type admits.
 
 use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Source, Unary, Value, ValueId};
 use kernel::format::Format;

@@ -1,10 +1,10 @@
 //! In-bounds proof of every read, and the other obligations of the algorithm: `argmax` of something, divisors not 0.
 //!
-//! Property: if nothing is reported, then for every admissible size (at least 1) every read without `or` that is executed
-//! for some output element is inside its tensor, however intermediates are inlined or computed over their domains where
-//! [`ReadBounds`] says so. A refusal carries the smallest failing case, replayed on concrete numbers by an evaluator that
-//! shares nothing with the proofs. What is approximated: some true obligations are neither proved nor refuted (undecided).
-//! Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
+//! Property: if nothing is reported, then for every admissible size (at least 1) every read without `or` that is
+//! executed for some output element is inside its tensor, however intermediates are inlined or computed over their
+//! domains where [`ReadBounds`] says so. A refusal carries the smallest failing case, replayed on concrete numbers by
+//! an evaluator that shares nothing with the proofs. What is approximated: some true obligations are neither proved nor
+//! refuted (undecided). Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
 //!
 //! | room | holds |
 //! | --- | --- |
@@ -63,8 +63,8 @@ pub struct ReadBounds {
     /// For each dimension: where its index provably is, for every element of the equation's domain and wherever the
     /// conditions around the read hold.
     pub inside: Vec<Inside>,
-    /// For each dimension: whether its index is a sum of axes times constants of the launch, without `/`, `%` and gathers
-    /// of axes.
+    /// For each dimension: whether its index is a sum of axes times constants of the launch, without `/`, `%` and
+    /// gathers of axes.
     pub affine: Vec<bool>,
 }
 
@@ -121,8 +121,8 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
     Bounds { reads: found.reads, places }
 }
 
-/// The condition that a search which ends in front of this index finds it below 2³²; none if it always does, and no such thing
-/// if it never does or the condition cannot be written down.
+/// The condition that a search which ends before this index finds it below 2³²; none if it always does, and no
+/// such thing if it never does or the condition cannot be written down.
 fn place(program: &Program, facts: &Facts, end: &Expr) -> Result<Option<Constraint>, ()> {
     let (end, most) = (facts.normal(end), 1 << 32);
     if facts.upper_bound(&end).is_some_and(|bound| bound <= i128::from(most)) {

@@ -1,8 +1,8 @@
 //! The walk over the values of an equation that meets every obligation with what is known there.
 //!
 //! Each equation is walked once over its whole domain. What cannot be proved there, and belongs to an intermediate, is
-//! left to a second walk from the outputs that follows reads into the equations concerned, with the axes replaced by the
-//! index expressions: conditions and ranges at the reader then count too.
+//! left to a second walk from the outputs that follows reads into the equations concerned, with the axes replaced by
+//! the index expressions: conditions and ranges at the reader then count too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

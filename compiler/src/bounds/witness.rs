@@ -1,8 +1,8 @@
 //! The smallest failing case of an obligation, found by replaying the path to it on concrete sizes.
 //!
-//! Sizes go by their sum, then lexicographically; axes lexicographically, from the output inwards. An axis is searched by
-//! halving its range and dropping halves in which the intervals of [`Scene`] show no failure, so that a
-//! failure far out is found in logarithmic time; only a case in which every number is a single one counts.
+//! Sizes go by their sum, then lexicographically; axes lexicographically, from the output inwards. An axis is searched
+//! by halving its range and dropping halves in which the intervals of [`Scene`] show no failure, so that a failure far
+//! out is found in logarithmic time; only a case in which every number is a single one counts.
 
 use kernel::algorithm::{AxisId, Index, IndexId, Source, Value, ValueId};
 use kernel::{Size, SizeOp};
@@ -18,7 +18,8 @@ use crate::program::Program;
 pub(super) enum Step {
     /// An axis takes every value of its range.
     Axis(AxisId),
-    /// An axis of an entered equation takes every value of its range that memory can give to this index, in a guarded read.
+    /// An axis of an entered equation takes every value of its range that memory can give to this index, in a guarded
+    /// read.
     Gathered { axis: AxisId, index: IndexId },
     /// An equation is entered by this read; its axes are assigned next.
     Enter(ValueId),

@@ -1,10 +1,10 @@
 //! Sizes of 0: which ones the launcher has to refuse.
 //!
-//! Everything is proved for sizes of at least 1. With a size of 0 most kernels are still right, since no iteration is left that
-//! could read something; but an output that is not empty may read a tensor that is. The proofs are repeated with 0 admitted; a
-//! size for which they fail becomes a requirement `N >= 1`. (A launch whose outputs are all empty does nothing, and needs none.)
-//! The same goes for an output that is not empty although its shape mentions the size, as `N + 3` does: its predicates and
-//! vectors were found for sizes of at least 1, and are found once more.
+//! Everything is proved for sizes of at least 1. With a size of 0 most kernels are still right, since no iteration is
+//! left that could read something; but an output that is not empty may read a tensor that is. The proofs are repeated
+//! with 0 admitted; a size for which they fail becomes a requirement `N >= 1`. (A launch whose outputs are all empty
+//! does nothing, and needs none.) The same goes for an output that is not empty although its shape mentions the size,
+//! as `N + 3` does: its predicates and vectors were found for sizes of at least 1, and are found once more.
 
 use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size};
@@ -13,8 +13,9 @@ use crate::diag::Diagnostics;
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
 
-/// The sizes that must not be 0, as conditions for the launcher. `holds_for(dims, facts)` says whether what was found about the
-/// stages holds for other facts too; it is asked for the sizes that the shape of an output mentions without vanishing with them.
+/// The sizes that must not be 0, as conditions for the launcher. `holds_for(dims, facts)` says whether what was found
+/// about the stages holds for other facts too; it is asked for the sizes that the shape of an output mentions without
+/// vanishing with them.
 pub fn requirements(
     program: &Program,
     facts: &Facts,

@@ -15,8 +15,9 @@ pub struct NotUniform {
     pub stays_away: u64,
 }
 
-/// Whether conditions inside a nest let all threads of the place inside its first `depth` loops pass, or none of them; `holds` says for the
-/// iterators of all loops of the nest whether they pass. Threads that the inner loops leave idle pass nothing.
+/// Whether conditions inside a nest let all threads of the place inside its first `depth` loops pass, or none of them;
+/// `holds` says for the iterators of all loops of the nest whether they pass. Threads that the inner loops leave idle
+/// pass nothing.
 ///
 /// # Errors
 /// The first two threads of one collective of which one passes and one does not.

@@ -10,8 +10,8 @@ pub const WARPGROUP: u64 = 128;
 pub const BLOCK_LIMIT: u64 = tilewright_kernel::info::BLOCK_LIMIT as u64;
 /// Most blocks of a cluster that every device with clusters takes.
 pub const CLUSTER_LIMIT: u64 = tilewright_kernel::cluster::PORTABLE_CLUSTER as u64;
-/// Whether clusters have so many blocks: a power of two up to [`CLUSTER_LIMIT`] (case N15 of the table of nests), so that
-/// every unit of blocks divides them.
+/// Whether clusters have so many blocks: a power of two up to [`CLUSTER_LIMIT`] (case N15 of the table of nests), so
+/// that every unit of blocks divides them.
 pub const fn is_cluster(blocks: u64) -> bool {
     blocks.is_power_of_two() && blocks <= CLUSTER_LIMIT
 }
@@ -227,8 +227,8 @@ impl Launch {
         self.roles.iter().find(|r| r.name == name)
     }
 
-    /// `setmaxnreg`: steps of 8, whole warpgroups, and a sum that the block has (PTX ISA, `setmaxnreg`). A role that has as
-    /// many as at the launch changes nothing; what others give back others can take.
+    /// `setmaxnreg`: steps of 8, whole warpgroups, and a sum that the block has (PTX ISA, `setmaxnreg`). A role that
+    /// has as many as at the launch changes nothing; what others give back others can take.
     fn check_registers(&self, held: u64) -> Result<(), LaunchFault> {
         let threads = self.shape.block();
         let (least, most) = ROLE_REGISTERS;
@@ -259,8 +259,9 @@ impl Launch {
     }
 }
 
-/// Registers that each thread of a block holds at the launch, where the assembler is told how many threads and blocks there are: an equal
-/// part of the file, in whole steps (as the assembler was seen to give them: 168 for 384 threads; a thread can name one less than 256).
+/// Registers that each thread of a block holds at the launch, where the assembler is told how many threads and blocks
+/// there are: an equal part of the file, in whole steps (as the assembler was seen to give them: 168 for 384 threads; a
+/// thread can name one less than 256).
 pub const fn registers_at_launch(threads: u64, blocks: u64) -> u64 {
     let part = REGISTER_FILE / (threads * blocks) / REGISTER_STEP * REGISTER_STEP;
     if part > NAMED_REGISTERS + 1 { NAMED_REGISTERS + 1 } else { part }

@@ -30,7 +30,7 @@ pub enum Fix {
         /// The other one.
         bind: Bind,
     },
-    /// Put loops in front of one, or inside all of them.
+    /// Put loops before one, or inside all of them.
     Insert {
         /// The position of the first one.
         step: usize,
@@ -195,7 +195,8 @@ pub fn check(nest: &Nest, needed: &Unit) -> Result<(), Refusal> {
     Err(Refusal::Mismatch(Box::new(mismatch)))
 }
 
-/// What else could stand in place of each loop, the innermost one first: the same range elsewhere, nothing, or the unit that is needed.
+/// What else could stand in place of each loop, the innermost one first: the same range elsewhere, nothing, or the unit
+/// that is needed.
 fn changes(shape: Shape, binds: &[Bind], needed: Option<&Unit>) -> Vec<Fix> {
     let mut fixes = Vec::new();
     for (step, bind) in binds.iter().enumerate().rev() {

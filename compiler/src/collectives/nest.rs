@@ -11,7 +11,7 @@ pub struct Bind {
     pub unit: Unit,
     /// The first of the units that take part.
     pub low: u64,
-    /// Behind the last one.
+    /// After the last one.
     pub high: u64,
     /// The iterations, each of which has equally many units.
     pub tiles: u64,

@@ -60,7 +60,8 @@ pub enum HoldingFault {
         /// The extent of the array.
         extent: u64,
     },
-    /// Native units that are not as far apart as the iterations that take them: an iteration has a part of one, and another one the rest.
+    /// Native units that are not as far apart as the iterations that take them: an iteration has a part of one, and
+    /// another one the rest.
     Uneven {
         /// The iterators of such an iteration.
         values: Vec<u64>,
@@ -77,7 +78,8 @@ pub enum HoldingFault {
 }
 
 impl Array<'_> {
-    /// Who holds its elements, as one use has it: `indices` are the positions of loops in the nest, where they are plain iterators.
+    /// Who holds its elements, as one use has it: `indices` are the positions of loops in the nest, where they are
+    /// plain iterators.
     ///
     /// # Errors
     /// What is missing.

@@ -41,7 +41,7 @@ pub enum RoleFault {
         role: usize,
         /// The first warp that is asked for.
         low: u64,
-        /// Behind the last one.
+        /// After the last one.
         asked: u64,
         /// Warps of the role.
         warps: u64,

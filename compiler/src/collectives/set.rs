@@ -84,7 +84,8 @@ impl ThreadSet {
         Self { runs: self.runs.iter().map(|(first, count)| (first - origin, *count)).collect() }
     }
 
-    /// The runs, if there are more than one, they are alike and equally far from each other: how many, and the distance.
+    /// The runs, if there are more than one, they are alike and equally far from each other: how many, and the
+    /// distance.
     fn pattern(&self) -> Option<(u64, u64)> {
         let [first, second, ..] = self.runs[..] else { return None };
         let distance = second.0 - first.0;
@@ -93,8 +94,8 @@ impl ThreadSet {
         (alike && even).then_some((self.runs.len() as u64, distance))
     }
 
-    /// The set over the iterators of a place: their names and the distances between neighbours, of which this is the first iteration.
-    /// `128g+32w+[0,32)`; `32w+128j+[0,32), j<4` for runs that lie apart.
+    /// The set over the iterators of a place: their names and the distances between neighbours, of which this is the
+    /// first iteration. `128g+32w+[0,32)`; `32w+128j+[0,32), j<4` for runs that lie apart.
     pub fn over(&self, iterators: &[(&str, u64)]) -> String {
         let mut moving = String::new();
         for (name, pitch) in iterators.iter().filter(|i| i.1 > 0) {

@@ -1,5 +1,5 @@
-//! The same nests in closed form: how a thread computes from its number which iterations are its own. Guards are emitted from this; the
-//! sets decide what is right.
+//! The same nests in closed form: how a thread computes from its number which iterations are its own. Guards are
+//! emitted from this; the sets decide what is right.
 
 use super::nest::{Bind, LoopFault, Nest, joined};
 use super::unit::Typing;
@@ -35,10 +35,11 @@ impl Dim {
         self.ops.last().map_or(self.extent, |op| op.size)
     }
 
-    /// As two: the blocks of `factor` coordinates, and what is inside a block. Loops over whole blocks go outward, others inward.
+    /// As two: the blocks of `factor` coordinates, and what is inside a block. Loops over whole blocks go outward,
+    /// others inward.
     ///
-    /// The rule as published lacks a premise, without which a unit is seen in what is smaller: what goes inward must be inside one block
-    /// (docs/theory.md, Collectives).
+    /// The rule as published lacks a premise, without which a unit is seen in what is smaller: what goes inward must be
+    /// inside one block (docs/theory.md, Collectives).
     fn split(&self, factor: u64) -> Result<[Self; 2], usize> {
         let (mut outer, mut inner): (Vec<Op>, Vec<Op>) = self.ops.iter().copied().partition(|op| op.size >= factor);
         for op in &mut outer {
@@ -56,8 +57,8 @@ impl Dim {
     }
 }
 
-/// A nest in closed form: for iterators σ the threads are a product of intervals, in each dimension [x, x + size) with x the sum of
-/// offset + σ · size over its loops.
+/// A nest in closed form: for iterators σ the threads are a product of intervals, in each dimension [x, x + size) with
+/// x the sum of offset + σ · size over its loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// The dimensions, outermost first; none has extent 1.
@@ -135,7 +136,7 @@ impl Tiling {
         Ok(self)
     }
 
-    /// How each loop is found from a thread's number, dimension by dimension, a loop behind those around it.
+    /// How each loop is found from a thread's number, dimension by dimension, a loop after those around it.
     pub fn selectors(&self) -> Vec<Selector> {
         let mut all = Vec::new();
         for (n, dim) in self.dims.iter().enumerate() {
@@ -188,7 +189,8 @@ impl Tiling {
     }
 }
 
-/// How the iterator of one loop is found: `(x − offset) / size`, where x is a digit of the thread's number, or what is left of it.
+/// How the iterator of one loop is found: `(x − offset) / size`, where x is a digit of the thread's number, or what is
+/// left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// The loop.

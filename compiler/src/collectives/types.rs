@@ -65,8 +65,8 @@ impl CollectiveType {
         Ok(Self { dims })
     }
 
-    /// The same type over the dimensions between more pitches, which divide each other in turn and have its own among them. A dimension is
-    /// split at factor f into (D / f, f) with boxes (B / f, f) if B ≥ f, and (1, B) if not.
+    /// The same type over the dimensions between more pitches, which divide each other in turn and have its own among
+    /// them. A dimension is split at factor f into (D / f, f) with boxes (B / f, f) if B ≥ f, and (1, B) if not.
     ///
     /// # Errors
     /// A box of at least f that f does not divide.
@@ -91,8 +91,8 @@ impl CollectiveType {
         Ok(Self { dims })
     }
 
-    /// Whether a set of threads is one of this aligned type (docs/theory.md, Collectives): the image of a product of coordinates, of
-    /// which there is one where the box is 1, and all where it is the extent.
+    /// Whether a set of threads is one of this aligned type (docs/theory.md, Collectives): the image of a product of
+    /// coordinates, of which there is one where the box is 1, and all where it is the extent.
     pub fn matches(&self, set: &ThreadSet) -> bool {
         let Some(found) = coordinates(&self.dims.iter().map(|d| d.extent).collect::<Vec<_>>(), set) else {
             return false;
@@ -129,7 +129,8 @@ impl CollectiveType {
     }
 }
 
-/// The coordinates along each dimension, ascending, if the set is the image of their product; none if it is not, or empty.
+/// The coordinates along each dimension, ascending, if the set is the image of their product; none if it is not, or
+/// empty.
 pub fn coordinates(extents: &[u64], set: &ThreadSet) -> Option<Vec<Vec<u64>>> {
     let mut found: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
     for thread in set.iter() {

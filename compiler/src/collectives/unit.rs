@@ -199,7 +199,8 @@ impl Unit {
         Self::strided(format!("cta_strided({stride})"), stride, Size::BLOCK)
     }
 
-    /// A warp with the same number in one block of each run of `stride` blocks; scaled, in so many. None if the stride is 0.
+    /// A warp with the same number in one block of each run of `stride` blocks; scaled, in so many. None if the stride
+    /// is 0.
     pub fn warp_strided(stride: u64) -> Option<Self> {
         Self::strided(format!("warp_strided({stride})"), stride, Size::of(super::WARP))
     }
@@ -297,7 +298,8 @@ impl Unit {
         Ok(CollectiveType { dims })
     }
 
-    /// The aligned type of what an operation needs: sets of threads that match it are equal or disjoint, unless amounts are free.
+    /// The aligned type of what an operation needs: sets of threads that match it are equal or disjoint, unless amounts
+    /// are free.
     ///
     /// # Errors
     /// As [`Unit::typed`]; a box that does not divide its extent.

@@ -1,8 +1,8 @@
 //! Proposed edits as data: what a message proposes in words, a tool can do.
 //!
-//! A payload says what to change in the terms of the language ([`Change`]); once the kernels are known, [`Change::on`] turns it
-//! into tokens ([`Edit`]). An edit is a promise: after it the finding is gone, and if it was the only one, the kernel compiles.
-//! What leaves a choice to the author stays prose.
+//! A payload says what to change in the terms of the language ([`Change`]); once the kernels are known, [`Change::on`]
+//! turns it into tokens ([`Edit`]). An edit is a promise: after it the finding is gone, and if it was the only one, the
+//! kernel compiles. What leaves a choice to the author stays prose.
 
 use tilewright_kernel::ElementType;
 
@@ -134,7 +134,8 @@ fn binds_tightest(text: &str) -> bool {
     rest.is_empty() || (rest.len() < text.len() && rest.starts_with(['(', '[']) && closes_at == Some(rest.len()))
 }
 
-/// The schedule or the copy that a place is in, or the schedule that belongs to the equation it is in: the statement, and its ops.
+/// The schedule or the copy that a place is in, or the schedule that belongs to the equation it is in: the statement,
+/// and its ops.
 fn schedule(kernel: &Kernel, place: Span) -> Option<(Span, &[Op])> {
     let schedules = || kernel.items.iter().filter_map(|item| if let Item::Schedule(s) = item { Some(s) } else { None });
     let inside = kernel.items.iter().find_map(|item| match item {

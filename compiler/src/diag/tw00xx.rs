@@ -23,8 +23,8 @@ pub enum Expected {
     Block,
     /// The end of the surrounding group, closed by this bracket.
     End(&'static str),
-    /// What goes on after a header's parameters: the brace of the body at the latest. Whether there are facts already, and
-    /// outputs.
+    /// What goes on after a header's parameters: the brace of the body at the latest. Whether there are facts already,
+    /// and outputs.
     Body {
         /// A fact was read.
         facts: bool,

@@ -63,7 +63,7 @@ impl IntoDiagnostic for UnknownName {
 /// TW0101: a role in a launch that has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoRoles {
-    /// The name behind `by`.
+    /// The name after `by`.
     pub name: String,
     /// Where it is used.
     pub span: Span,
@@ -740,8 +740,8 @@ impl IntoDiagnostic for TypeMismatch {
     }
 }
 
-/// Whether a conversion from `b` to `a` loses less than one from `a` to `b`: truth values are numbers, integers become floats,
-/// and the wider of two floats or integers holds more.
+/// Whether a conversion from `b` to `a` loses less than one from `a` to `b`: truth values are numbers, integers become
+/// floats, and the wider of two floats or integers holds more.
 fn holds_more(a: ElementType, b: ElementType) -> bool {
     let rank = |e: ElementType| (e != ElementType::Bool, !e.is_integer(), e.bytes());
     rank(a) > rank(b)

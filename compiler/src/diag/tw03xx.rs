@@ -135,7 +135,8 @@ pub struct ViewMerge {
     pub strides: (String, String),
     /// Extent of the inner one.
     pub extent: String,
-    /// The smallest sizes for which they do not, with the distance of neighbours along the outer axis and the length of the inner one.
+    /// The smallest sizes for which they do not, with the distance of neighbours along the outer axis and the length of
+    /// the inner one.
     pub witness: Option<(Assignment, i128, i128)>,
     /// The op.
     pub span: Span,

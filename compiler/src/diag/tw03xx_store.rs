@@ -175,7 +175,7 @@ impl IntoDiagnostic for StoreGranule {
 pub enum UnknownStoreProblem {
     /// With an element stride along this axis.
     Strided(String),
-    /// Starting in front of the tensor.
+    /// Starting before the tensor.
     Negative {
         /// The axis.
         axis: String,

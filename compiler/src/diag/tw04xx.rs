@@ -348,7 +348,7 @@ pub enum LayoutProblem {
     Inside {
         /// The axis that counts.
         outer: String,
-        /// The axis of the tile in front of it.
+        /// The axis of the tile before it.
         tile: String,
     },
     /// The innermost axis is not the one whose elements follow each other in device memory.
@@ -448,7 +448,8 @@ pub struct UnwrittenLayout {
     pub sugar: String,
     /// The same as ops.
     pub ops: Option<String>,
-    /// The innermost axis, the bytes of a row and the boxes that have a swizzle, if a swizzle is written and rows of that length have none.
+    /// The innermost axis, the bytes of a row and the boxes that have a swizzle, if a swizzle is written and rows of
+    /// that length have none.
     pub other: Option<(String, i128, [i128; 3])>,
     /// What is written of the layout, if it is one piece.
     pub replace: Option<Span>,

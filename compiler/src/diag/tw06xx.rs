@@ -402,7 +402,8 @@ pub struct MisplacedUnit {
     pub role: Option<String>,
     /// Who is around, if loops are.
     pub around: Option<Around>,
-    /// Where no launch of this shape has the unit, the nearest one that has it: blocks of a cluster and threads of a block.
+    /// Where no launch of this shape has the unit, the nearest one that has it: blocks of a cluster and threads of a
+    /// block.
     pub possible: Option<(u64, u64)>,
 }
 

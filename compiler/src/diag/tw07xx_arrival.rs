@@ -19,7 +19,8 @@ pub struct NotTheLast {
 /// Why blocks cannot share a stage.
 #[derive(Clone, Debug)]
 pub enum ArrivalProblem {
-    /// It stands in a loop of something that is no output with blocks of its own: of a stage, or of an output beside another one.
+    /// It stands in a loop of something that is no output with blocks of its own: of a stage, or of an output beside
+    /// another one.
     Inside {
         /// What has the loop.
         host: String,

@@ -3,12 +3,14 @@
 use super::{AxisId, Domain, Op, Symbolic};
 use crate::extent::{Expr, Facts};
 
-/// For each axis of `held`, whose first roots are at `roots`, an axis of `reader` with the same value; none where none is known.
+/// For each axis of `held`, whose first roots are at `roots`, an axis of `reader` with the same value; none where none
+/// is known.
 ///
-/// **Property.** Where the iteration of the reader is live, the axes have one value. **Formula.** A root has that of an axis if the
-/// expressions are equal. A split of both by one factor, of axes with one value, makes quotient and remainder of it on both sides: those of
-/// a live iteration are the reader's own variables. A merge of both, of axes with one value and inner ones of one extent, makes one sum.
-/// This holds for factors that are known at launch only, where quotients cannot be decided by the ranges of their parts.
+/// **Property.** Where the iteration of the reader is live, the axes have one value. **Formula.** A root has that of an
+/// axis if the expressions are equal. A split of both by one factor, of axes with one value, makes quotient and
+/// remainder of it on both sides: those of a live iteration are the reader's own variables. A merge of both, of axes
+/// with one value and inner ones of one extent, makes one sum. This holds for factors that are known at launch only,
+/// where quotients cannot be decided by the ranges of their parts.
 pub fn alike(
     held: &Domain,
     roots: &[Expr],

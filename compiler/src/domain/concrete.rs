@@ -1,5 +1,5 @@
-//! A domain at concrete dimensions: extents as numbers, index maps evaluated. Witnesses are replayed here, by the tree of
-//! index maps and not by the formula that found them.
+//! A domain at concrete dimensions: extents as numbers, index maps evaluated. Witnesses are replayed here, by the tree
+//! of index maps and not by the formula that found them.
 
 use super::{Arithmetic, AxisId, AxisKind, Domain};
 use crate::extent::Expr;
@@ -78,8 +78,9 @@ impl<'a> Concrete<'a> {
     }
 
     /// Visits the points of some leaves (positions in `leaves`) in lexicographic order, the others at 0, until `visit`
-    /// returns something or the domain ends. Nothing is visited where the result is empty, or a varying leaf; a reduction
-    /// that is empty and does not vary leaves the elements of the result to be visited, as they are written all the same.
+    /// returns something or the domain ends. Nothing is visited where the result is empty, or a varying leaf; a
+    /// reduction that is empty and does not vary leaves the elements of the result to be visited, as they are written
+    /// all the same.
     pub fn visit<W>(&self, varying: &[usize], mut visit: impl FnMut(&[i128]) -> std::ops::ControlFlow<W>) -> Option<W> {
         let extents: Vec<i128> = self.domain.leaves.iter().map(|a| self.extents[*a]).collect();
         let is_term = |at: usize| self.domain.axes[self.domain.leaves[at]].kind == AxisKind::Reduction;

@@ -67,7 +67,7 @@ pub struct Part {
     pub of: PartOf,
     /// So many side by side are one.
     pub scale: u64,
-    /// The first one, and the one behind the last; all from the first one on if not given.
+    /// The first one, and the one after the last; all from the first one on if not given.
     pub range: Option<(u64, u64)>,
 }
 
@@ -264,7 +264,8 @@ impl Domain {
         self.ops.iter().find(|(op, _)| op.inputs().contains(&axis))
     }
 
-    /// Replaces leaf `input` by the results of a split whose inner extent is `factor` and whose outer extent is `outer_extent`.
+    /// Replaces leaf `input` by the results of a split whose inner extent is `factor` and whose outer extent is
+    /// `outer_extent`.
     fn push_split(
         &mut self,
         input: AxisId,
@@ -310,8 +311,8 @@ impl Domain {
         output
     }
 
-    /// The product of two extents. A box that ends in front of its first element has an extent below 0, which is none: of two such
-    /// extents the product would be some.
+    /// The product of two extents. A box that ends before its first element has an extent below 0, which is none:
+    /// of two such extents the product would be some.
     fn merged_extent(&self, outer: AxisId, inner: AxisId, facts: &Facts) -> Expr {
         let (outer, inner) = (&self.axes[outer].extent, &self.axes[inner].extent);
         match facts.proves_nonnegative(outer) || facts.proves_nonnegative(inner) {
@@ -384,7 +385,8 @@ impl Domain {
         }
     }
 
-    /// Computes the value of every axis whose leaves have values, from the leaves toward the roots. Values present stay.
+    /// Computes the value of every axis whose leaves have values, from the leaves toward the roots. Values present
+    /// stay.
     pub fn toward_roots<A: Arithmetic>(&self, arithmetic: &mut A, values: &mut [Option<A::Value>]) {
         for (op, _) in self.ops.iter().rev() {
             match op {

@@ -1,7 +1,7 @@
 //! A domain's index maps as expressions over its leaves, for proofs.
 //!
-//! Leaf number `k` is the variable `dims + k`. An exclusive or is not quasi-affine: its result is a variable of its own, of
-//! which only the range is known.
+//! Leaf number `k` is the variable `dims + k`. An exclusive or is not quasi-affine: its result is a variable of its
+//! own, of which only the range is known.
 
 use super::{Arithmetic, AxisKind, Domain};
 use crate::extent::{Expr, Facts, System, Var};
@@ -95,8 +95,8 @@ impl Symbolic {
         Self { values, variables: algebra.variables, opaque: algebra.opaque }
     }
 
-    /// Every axis of a domain for these values of its first roots, over whatever these are over, none where one needs another root; and the
-    /// variables in them that stand for exclusive ors, each of two expressions.
+    /// Every axis of a domain for these values of its first roots, over whatever these are over, none where one needs
+    /// another root; and the variables in them that stand for exclusive ors, each of two expressions.
     pub fn from_roots(domain: &Domain, facts: &Facts, roots: &[Expr]) -> (Vec<Option<Expr>>, Vec<Xor>) {
         let mut values: Vec<Option<Expr>> = vec![None; domain.axes.len()];
         for (root, value) in domain.roots.iter().zip(roots) {
@@ -107,8 +107,8 @@ impl Symbolic {
         (values, algebra.opaque)
     }
 
-    /// The leaves of a domain, in order, for these values of its first roots, over whatever these are over; [`Expr::unknown`] where one
-    /// needs another root, or an exclusive or.
+    /// The leaves of a domain, in order, for these values of its first roots, over whatever these are over;
+    /// [`Expr::unknown`] where one needs another root, or an exclusive or.
     pub fn leaves_of(domain: &Domain, facts: &Facts, roots: &[Expr]) -> Vec<Expr> {
         let (values, opaque) = Self::from_roots(domain, facts, roots);
         let opaque: Vec<Var> = opaque.into_iter().map(|o| o.0).collect();
@@ -136,9 +136,9 @@ impl Symbolic {
         values
     }
 
-    /// All that is known where `about` has a value: facts about dimensions, ranges of the variables. Those of a reduction
-    /// count only if `about` mentions one: elsewhere the reduction may be empty, and its ranges would say that it is not.
-    /// Expressions asked about must go through [`Facts::with_residues`].
+    /// All that is known where `about` has a value: facts about dimensions, ranges of the variables. Those of a
+    /// reduction count only if `about` mentions one: elsewhere the reduction may be empty, and its ranges would say
+    /// that it is not. Expressions asked about must go through [`Facts::with_residues`].
     pub fn system(&self, facts: &Facts, about: &Expr) -> System {
         let mut system = facts.residue_system();
         let vars = about.vars();

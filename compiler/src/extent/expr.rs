@@ -1,15 +1,16 @@
 //! Quasi-polynomial integer expressions in normal form: what extents, indices and offsets are made of.
 //!
-//! An expression is a sum of coefficient · product of atoms; an atom is a variable, a floored quotient ⌊e / d⌋, or max(e, 0). A
-//! remainder is written e − d·⌊e / d⌋ and a rounded-up quotient ⌊(e + d − 1) / d⌋, so that equal things look equal. The
-//! normal form pulls whole multiples out of a quotient and merges nested ones, both by identities of floor division:
+//! An expression is a sum of coefficient · product of atoms; an atom is a variable, a floored quotient ⌊e / d⌋, or
+//! max(e, 0). A remainder is written e − d·⌊e / d⌋ and a rounded-up quotient ⌊(e + d − 1) / d⌋, so that equal things
+//! look equal. The normal form pulls whole multiples out of a quotient and merges nested ones, both by identities of
+//! floor division:
 //!
 //! - ⌊(d·q + r) / d⌋ = q + ⌊r / d⌋;
 //! - ⌊(g·a + c) / (g·b)⌋ = ⌊(a + ⌊c / g⌋) / b⌋ for integer a and constant c, where b may hold variables;
 //! - ⌊(⌊a / b⌋ + k) / c⌋ = ⌊(a + k·b) / (b·c)⌋.
 //!
-//! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`], about
-//! which nothing can be proved; no wrong value ever comes out.
+//! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`],
+//! about which nothing can be proved; no wrong value ever comes out.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -26,8 +27,8 @@ pub const TERM_LIMIT: usize = 64;
 /// Most factors of a term: powers of powers grow without bound otherwise.
 const FACTOR_LIMIT: usize = 64;
 
-/// Most terms of all levels that an expression under a quotient or a maximum may have: without a bound, quotients that are put into quotients
-/// double their size each time.
+/// Most terms of all levels that an expression under a quotient or a maximum may have: without a bound, quotients that
+/// are put into quotients double their size each time.
 const NESTED_LIMIT: usize = 1 << 14;
 
 /// A factor of a term.
@@ -249,7 +250,8 @@ impl Expr {
         }
     }
 
-    /// (q, r) with self = q·by + r, where q has a term for each multiple of `by` by one product whose terms all stand in `self`.
+    /// (q, r) with self = q·by + r, where q has a term for each multiple of `by` by one product whose terms all stand
+    /// in `self`.
     fn multiples(&self, by: &Self) -> (Self, Self) {
         let (mut whole, mut rest) = (Self::constant(0), self.clone());
         let Some(lead) = by.terms.iter().max_by_key(|t| t.atoms.len()) else { return (whole, rest) };
@@ -466,7 +468,8 @@ impl Expr {
         }
     }
 
-    /// The expression for a kernel's size; [`Expr::unknown`] for one with `min` or `max`, or a divisor that is not positive.
+    /// The expression for a kernel's size; [`Expr::unknown`] for one with `min` or `max`, or a divisor that is not
+    /// positive.
     pub fn from_size(size: &Size) -> Self {
         let mut stack: Vec<Self> = Vec::new();
         for op in size.ops.iter() {
@@ -494,8 +497,8 @@ impl Expr {
         }
     }
 
-    /// The expression as a kernel's size; none if something was lost, a literal exceeds 64 bits, or a variable is not one
-    /// of the first `dims`.
+    /// The expression as a kernel's size; none if something was lost, a literal exceeds 64 bits, or a variable is not
+    /// one of the first `dims`.
     pub fn to_size(&self, dims: usize) -> Option<Size> {
         if self.unknown {
             return None;
@@ -550,8 +553,8 @@ impl Expr {
     }
 }
 
-/// What takes the place of an atom, if anything does. `done` has the quotients and maxima so far: they occur again and again, since a remainder
-/// holds its dividend twice.
+/// What takes the place of an atom, if anything does. `done` has the quotients and maxima so far: they occur again and
+/// again, since a remainder holds its dividend twice.
 fn replacement(atom: &Atom, map: Map<'_>, done: &mut Replaced) -> Option<Expr> {
     let (of, by) = match atom {
         Atom::Var(v) => return map(*v),
@@ -621,7 +624,8 @@ mod tests {
         let product = n().mul(&Expr::var(1));
         assert_eq!(product.floor_div(&Expr::var(1)), n());
         assert_eq!(show(&product.sub(&Expr::constant(2))), "N * M - 2");
-        // A row of N − 1 elements, found in three rows: ⌊(k mod 3·(N − 1)) / (N − 1)⌋ + 3·⌊k / 3·(N − 1)⌋ = ⌊k / (N − 1)⌋
+        // A row of N − 1 elements, found in three rows: ⌊(k mod 3·(N − 1)) / (N − 1)⌋ + 3·⌊k / 3·(N − 1)⌋ = ⌊k / (N −
+        // 1)⌋
         let (row, k) = (n().sub(&Expr::constant(1)), Expr::var(2));
         let three = row.scale(3);
         assert_eq!(k.modulo(&three).floor_div(&row).add(&k.floor_div(&three).scale(3)), k.floor_div(&row));

@@ -1,9 +1,9 @@
 //! What is known about the dimensions: equalities solved, congruences merged, ranges kept.
 //!
-//! Facts of the `where` clause are sorted into four kinds: an equality that determines a dimension is solved and substituted;
-//! congruences of one dimension are merged by the Chinese remainder theorem (checking fact by fact would refuse falsely);
-//! bounds of one dimension become its range; what involves several dimensions is kept as an inequality or a congruence of an
-//! expression. Every fact is also kept as it was written, for the evaluation of witnesses.
+//! Facts of the `where` clause are sorted into four kinds: an equality that determines a dimension is solved and
+//! substituted; congruences of one dimension are merged by the Chinese remainder theorem (checking fact by fact would
+//! refuse falsely); bounds of one dimension become its range; what involves several dimensions is kept as an inequality
+//! or a congruence of an expression. Every fact is also kept as it was written, for the evaluation of witnesses.
 
 use tilewright_kernel::info::{Dim, DimKind};
 use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
@@ -83,8 +83,8 @@ impl Facts {
         Ok(facts)
     }
 
-    /// The same facts for what stands inside loops, which to it are dimensions: one more for each extent, from 0 on and below the
-    /// extent; without an extent, 0.
+    /// The same facts for what stands inside loops, which to it are dimensions: one more for each extent, from 0 on and
+    /// below the extent; without an extent, 0.
     ///
     /// # Errors
     /// Loops that have no iteration for any size; the position is that of the last fact.
@@ -467,8 +467,8 @@ impl Facts {
         (range.lower, range.modulus, range.upper)
     }
 
-    /// The smallest value of a dimension from `least` on that its range and residue allow, and the step to the next one; none if
-    /// the dimension depends on others, or ends before.
+    /// The smallest value of a dimension from `least` on that its range and residue allow, and the step to the next
+    /// one; none if the dimension depends on others, or ends before.
     pub fn from(&self, v: Var, least: i128) -> Option<(i128, i128)> {
         let is_tied = self.ties().iter().flatten().any(|d| Var::from(*d) == v);
         if is_tied || self.solution(v as usize).is_some() {

@@ -1,11 +1,13 @@
 //! Equations and inequalities over integers that have ranges: a sound, incomplete test that they have no solution.
 //!
-//! **Formula.** In turns, until nothing changes: ranges of variables are narrowed by each inequality and by what ranges say of its other terms; a
-//! variable with one value is that value, which makes products linear; an equation whose coefficients have a divisor that its constant does not have
-//! has no solution (U. Banerjee, Dependence analysis for supercomputing, 1988: the gcd test); an equation with a coefficient of ±1 is solved for that variable. What is left
-//! goes to [`System`]; then variables of few values are tried one value after the other. **Approximation.** Products of variables are bounded by
-//! ranges alone; what cannot be represented is left out. "No solution" is a proof, anything else says nothing. The work is counted in expressions
-//! that are looked at, so that it ends at the same point everywhere.
+//! **Formula.** In turns, until nothing changes: ranges of variables are narrowed by each inequality and by what ranges
+//! say of its other terms; a variable with one value is that value, which makes products linear; an equation whose
+//! coefficients have a divisor that its constant does not have has no solution (U. Banerjee, Dependence analysis for
+//! supercomputing, 1988: the gcd test); an equation with a coefficient of ±1 is solved for that variable. What is left
+//! goes to [`System`]; then variables of few values are tried one value after the other. **Approximation.** Products of
+//! variables are bounded by ranges alone; what cannot be represented is left out. "No solution" is a proof, anything
+//! else says nothing. The work is counted in expressions that are looked at, so that it ends at the same point
+//! everywhere.
 
 use std::collections::BTreeMap;
 
@@ -251,7 +253,8 @@ mod tests {
         integers.has_no_solution(&mut Budget::new(100_000))
     }
 
-    /// Elements t + 33·k of two threads; rows q of a tile with r < N ≤ 40 columns at a pitch of 40, of which the first row is meant.
+    /// Elements t + 33·k of two threads; rows q of a tile with r < N ≤ 40 columns at a pitch of 40, of which the first
+    /// row is meant.
     #[test]
     fn elements_of_threads_are_apart() {
         let mut integers = Integers::new();

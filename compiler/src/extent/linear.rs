@@ -1,8 +1,8 @@
 //! Integer linear inequalities: a sound, incomplete test that a system has no solution.
 //!
 //! Fourier–Motzkin elimination over the rationals, with every inequality divided by the gcd of its coefficients and its
-//! constant rounded down (which keeps all integer solutions). "Infeasible" is a proof; "unknown" says nothing. The work is
-//! bounded, so that no kernel makes the macro slow.
+//! constant rounded down (which keeps all integer solutions). "Infeasible" is a proof; "unknown" says nothing. The work
+//! is bounded, so that no kernel makes the macro slow.
 
 use super::expr::{Atom, Expr, Var, gcd};
 
@@ -16,8 +16,8 @@ struct Inequality {
     constant: i128,
 }
 
-/// A conjunction of inequalities `e ≥ 0` over expressions. Products and quotients are unknowns of their own, tied to their
-/// parts by the inequalities that define them.
+/// A conjunction of inequalities `e ≥ 0` over expressions. Products and quotients are unknowns of their own, tied to
+/// their parts by the inequalities that define them.
 #[derive(Clone, Debug, Default)]
 pub struct System {
     /// The products of atoms that stand as unknowns.
@@ -149,8 +149,9 @@ impl System {
             return true;
         }
         loop {
-            // Eliminate the unknown that makes the fewest new rows; before that one whose elimination loses no integer points, as it
-            // does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section 2.3.1).
+            // Eliminate the unknown that makes the fewest new rows; before that one whose elimination loses no integer
+            // points, as it does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section
+            // 2.3.1).
             let mut unknowns: Vec<usize> = rows.iter().flat_map(|r| r.coefficients.iter().map(|c| c.0)).collect();
             unknowns.sort_unstable();
             unknowns.dedup();

@@ -1,7 +1,8 @@
 //! How large an expression can get: bounds that are expressions over fewer variables.
 //!
-//! **Property.** [`absolute`] is at least the absolute value, for sizes, strides and loops that are not negative. **Formula.** Coefficients by their absolute
-//! values, and each variable by its bound. **Approximation.** What cancels is counted twice.
+//! **Property.** [`absolute`] is at least the absolute value, for sizes, strides and loops that are not negative.
+//! **Formula.** Coefficients by their absolute values, and each variable by its bound. **Approximation.** What cancels
+//! is counted twice.
 
 use super::{Atom, Expr, Var};
 

@@ -1,8 +1,9 @@
-//! Sizes: symbolic extents, facts about them, divisibility and inequality proofs, and the search for a smallest witness.
+//! Sizes: symbolic extents, facts about them, divisibility and inequality proofs, and the search for a smallest
+//! witness.
 //!
-//! Property: a proof holds for every assignment of dimensions that satisfies the facts (sizes at least 1, strides at least
-//! 0); a witness satisfies the facts and fails the obligation, evaluated on concrete numbers. What is approximated: some true
-//! obligations are neither proved nor refuted. Source: docs/theory.md, Sizes and facts.
+//! Property: a proof holds for every assignment of dimensions that satisfies the facts (sizes at least 1, strides at
+//! least 0); a witness satisfies the facts and fails the obligation, evaluated on concrete numbers. What is
+//! approximated: some true obligations are neither proved nor refuted. Source: docs/theory.md, Sizes and facts.
 
 mod expr;
 mod facts;

@@ -2,7 +2,8 @@
 
 use super::expr::{Atom, Expr, Term, Var};
 
-/// An expression in which every quotient that ranges decide is decided; `range` gives the least and the largest value of a variable.
+/// An expression in which every quotient that ranges decide is decided; `range` gives the least and the largest value
+/// of a variable.
 #[must_use]
 pub fn collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Expr {
     if e.is_unknown() {
@@ -20,7 +21,8 @@ pub fn collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Expr {
                 Atom::Quotient { of, by } => {
                     let (of, by) = (collapse(of, range), collapse(by, range));
                     let ends = by.as_constant().filter(|by| *by > 0).and_then(|by| {
-                        // What is a multiple of the divisor comes out of the quotient; the rest may be too small to count.
+                        // What is a multiple of the divisor comes out of the quotient; the rest may be too small to
+                        // count.
                         let whole = of.terms().iter().filter(|t| t.coefficient % by == 0);
                         let whole = whole.fold(Expr::constant(0), |s, t| s.add(&from_term(t)));
                         let (least, most) = interval(&of.sub(&whole), range)?;
@@ -107,7 +109,8 @@ pub fn interval(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option
 mod tests {
     use super::*;
 
-    /// Random expressions with nested quotients and maxima: what is decided is the same at every point, and both bounds hold there.
+    /// Random expressions with nested quotients and maxima: what is decided is the same at every point, and both bounds
+    /// hold there.
     #[test]
     fn what_ranges_decide_is_so_at_every_point() {
         let mut state = 7_u64;

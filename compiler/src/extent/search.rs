@@ -1,4 +1,5 @@
-//! The search for the smallest admissible dimensions with some property: dimensions by their sum, then lexicographically.
+//! The search for the smallest admissible dimensions with some property: dimensions by their sum, then
+//! lexicographically.
 
 use super::facts::Facts;
 
@@ -51,10 +52,11 @@ pub enum Search<W> {
 }
 
 impl Facts {
-    /// The first admissible assignment of dimensions, by sum and then lexicographically, for which `test` gives something.
+    /// The first admissible assignment of dimensions, by sum and then lexicographically, for which `test` gives
+    /// something.
     ///
-    /// `relevant` names the dimensions that the property depends on; the others take their smallest admissible values unless
-    /// a fact ties them to a relevant one. `test` gets one value per dimension.
+    /// `relevant` names the dimensions that the property depends on; the others take their smallest admissible values
+    /// unless a fact ties them to a relevant one. `test` gets one value per dimension.
     pub fn smallest<W>(
         &self,
         relevant: &[u32],

@@ -1,12 +1,12 @@
 //! Divisibility of splits: which iterations are holes, and the fewest predicates that exclude exactly those.
 //!
-//! Property: at every leaf point where all kept predicates hold, every axis is in bounds, so that the point stands for exactly
-//! one element; and dropping any kept predicate lets in a hole for some admissible size.
+//! Property: at every leaf point where all kept predicates hold, every axis is in bounds, so that the point stands for
+//! exactly one element; and dropping any kept predicate lets in a hole for some admissible size.
 //!
 //! Candidates are the inputs of hole-creating ops: an indivisible split (upper side), a resize (the sides that grow). A
 //! candidate is dropped only if what is *kept* implies it. "Known" means: follows from the loops' own ranges, the kept
-//! predicates, and the theorems of nvFuser's *Divisibility of Split* with the premises that the published text omits, each
-//! side (≥ 0, < extent) on its own:
+//! predicates, and the theorems of nvFuser's *Divisibility of Split* with the premises that the published text omits,
+//! each side (≥ 0, < extent) on its own:
 //!
 //! | theorem | from | follows |
 //! | --- | --- | --- |
@@ -17,9 +17,9 @@
 //! | 3, converse | c < C and r ≤ 0 (c ≥ 0 and l ≤ 0) | a < A (a ≥ 0) |
 //! | 4 | swizzle x, y → x2, y2 | x ⟺ x2; both pairs in bounds together |
 //!
-//! What the theorems leave is tested for redundancy by a search for a witness (a point where it alone fails) and, when sizes
-//! are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may stay when
-//! neither a witness nor a proof is within reach; that costs a comparison, never correctness.
+//! What the theorems leave is tested for redundancy by a search for a witness (a point where it alone fails) and, when
+//! sizes are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may
+//! stay when neither a witness nor a proof is within reach; that costs a comparison, never correctness.
 
 pub mod neutral;
 
@@ -109,8 +109,8 @@ pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
     holes
 }
 
-/// The predicates that hold wherever the candidate matters. An element is written even if its reduction has no terms, so that
-/// predicates on terms say nothing about predicates on elements.
+/// The predicates that hold wherever the candidate matters. An element is written even if its reduction has no terms,
+/// so that predicates on terms say nothing about predicates on elements.
 fn same_points(domain: &Domain, candidate: Predicate, others: &[Predicate]) -> Vec<Predicate> {
     let is_term = |p: &Predicate| domain.axes[p.axis].kind == AxisKind::Reduction;
     others.iter().copied().filter(|p| is_term(&candidate) || !is_term(p)).collect()
@@ -290,8 +290,8 @@ pub fn relevant_dims(domain: &Domain, facts: &Facts) -> Vec<u32> {
 }
 
 fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predicate]) -> Search<Point> {
-    // Only leaves that reach the candidate, or a predicate that shares a leaf with it, can matter; the rest stay at 0, if
-    // their predicates hold there.
+    // Only leaves that reach the candidate, or a predicate that shares a leaf with it, can matter; the rest stay at 0,
+    // if their predicates hold there.
     let reaches = |p: &Predicate, k: usize| domain.depends_on(p.axis, domain.leaves[k]);
     let mut varying: Vec<usize> = (0..domain.leaves.len()).filter(|k| reaches(&candidate, *k)).collect();
     loop {
@@ -334,7 +334,8 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
     }
 }
 
-/// Whether a predicate holds wherever others do, by the theorems or by linear arithmetic: no answer is an honest "not proved".
+/// Whether a predicate holds wherever others do, by the theorems or by linear arithmetic: no answer is an honest "not
+/// proved".
 pub fn follows(domain: &Domain, facts: &Facts, predicate: Predicate, from: &[Predicate]) -> bool {
     Known::closure(domain, from).has(predicate.axis, predicate.side) || implied(domain, facts, predicate, from)
 }
@@ -382,8 +383,8 @@ pub struct Uncovered {
 
 /// Whether every root point is some leaf point: every op keeps every live index.
 ///
-/// Only a resize that cuts can lose one. Proved when each cut removes only what an earlier resize of the same axis added;
-/// otherwise searched for.
+/// Only a resize that cuts can lose one. Proved when each cut removes only what an earlier resize of the same axis
+/// added; otherwise searched for.
 pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
     // (elements before 0, elements after the end) that are holes for certain, per axis.
     let mut slack: Vec<(i128, i128)> = vec![(0, 0); domain.axes.len()];

@@ -1,10 +1,11 @@
 //! Whether a reduction takes in a term unchanged where some of its operands are holes.
 //!
-//! **Property.** Neutral: for all values of what is unknown, NaN and infinities included, a step leaves every accumulator as it
-//! is, bit by bit (docs/theory.md, What readers demand: put the fill into the hole, leave other operands unknown, evaluate the *summand*).
-//! **Formula.** Evaluation over three kinds of values: a number that the kernel computes exactly, a state variable of the fold, and anything.
-//! A product of zero and anything may be NaN, so that both operands of a float product must be zero; of an integer product one is enough.
-//! **Approximation.** What would have to be rounded is taken for anything; so are inner reductions and approximate functions.
+//! **Property.** Neutral: for all values of what is unknown, NaN and infinities included, a step leaves every
+//! accumulator as it is, bit by bit (docs/theory.md, What readers demand: put the fill into the hole, leave other
+//! operands unknown, evaluate the *summand*). **Formula.** Evaluation over three kinds of values: a number that the
+//! kernel computes exactly, a state variable of the fold, and anything. A product of zero and anything may be NaN, so
+//! that both operands of a float product must be zero; of an integer product one is enough. **Approximation.** What
+//! would have to be rounded is taken for anything; so are inner reductions and approximate functions.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Index, Reduction, Source, Unary, Value, ValueId};

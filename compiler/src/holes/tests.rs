@@ -155,7 +155,8 @@ fn the_documents_figure_one() {
     assert_eq!(holes.dropped[0].1, Reason::Theorem(1));
 }
 
-/// An element is written even if its reduction is empty: `for i in 0..1 split by 2` needs its guard although no term exists.
+/// An element is written even if its reduction is empty: `for i in 0..1 split by 2` needs its guard although no term
+/// exists.
 #[test]
 fn an_empty_reduction_proves_nothing_about_elements() {
     let facts = no_facts();

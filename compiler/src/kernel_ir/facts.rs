@@ -69,8 +69,8 @@ impl Range {
 
     /// a · b
     pub fn product(self, other: Self) -> Self {
-        // An unbounded end times anything but 0 is beyond the ends again, so plain products clamp to the right answer, with one
-        // exception: unbounded times a small number. Ends of i64 are read as ±2^100 to cover it.
+        // An unbounded end times anything but 0 is beyond the ends again, so plain products clamp to the right answer,
+        // with one exception: unbounded times a small number. Ends of i64 are read as ±2^100 to cover it.
         let wide = |v: i64| {
             if v == i64::MIN {
                 -(1_i128 << 100)

@@ -1,11 +1,12 @@
 //! What a thread must hold in registers at one time: a lower bound of what the assembler gives it.
 //!
-//! **Property.** A kernel in which [`held`] finds n words does not run with fewer than n registers of 32 bits without spilling. **Formula.**
-//! Liveness of variables, at points that no instruction passes: where lanes or threads exchange values, and where a loop comes around. Behind the
-//! former a variable is held if it is read behind it, and was read in front of it: its value was there before, and cannot come later.
-//! Around the latter it is held if the loop reads or changes it. **Approximation.** Everything else is left out: addresses, indices, what is
-//! read only once, what is the same as another variable or a constant, loops that the assembler may write out. What is narrower than a
-//! word counts with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
+//! **Property.** A kernel in which [`held`] finds n words does not run with fewer than n registers of 32 bits without
+//! spilling. **Formula.** Liveness of variables, at points that no instruction passes: where lanes or threads exchange
+//! values, and where a loop comes around. After the former a variable is held if it is read after it, and was read in
+//! front of it: its value was there before, and cannot come later. Around the latter it is held if the loop reads or
+//! changes it. **Approximation.** Everything else is left out: addresses, indices, what is read only once, what is the
+//! same as another variable or a constant, loops that the assembler may write out. What is narrower than a word counts
+//! with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId
 const WRITTEN_OUT: i64 = 4;
 /// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
 pub const REGISTER_LIMIT: u32 = 255;
-/// Registers of a multiprocessor, which all threads of a block share (CUDA programming guide, technical specifications).
+/// Registers of a multiprocessor, which all threads of a block share (CUDA programming guide, technical
+/// specifications).
 const REGISTER_FILE: u32 = 65_536;
 /// Threads get registers in multiples of so many.
 const GRANULE: u32 = 8;
@@ -78,7 +80,7 @@ struct Analysis<'a> {
     kernel: &'a Kernel,
     /// Bits that a variable takes: 0 if it may take none.
     bits: Vec<u32>,
-    /// What is read behind each exchange before it changes, and where each loop comes around.
+    /// What is read after each exchange before it changes, and where each loop comes around.
     live: BTreeMap<Place, Set>,
     most: (u32, Set),
 }
@@ -91,7 +93,8 @@ struct Past {
     read: Set,
 }
 
-/// What a thread must hold at one time, how many words it has, and in which role: in a kernel with roles for each of them.
+/// What a thread must hold at one time, how many words it has, and in which role: in a kernel with roles for each of
+/// them.
 pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
     let usual = register_limit(kernel.signature.threads);
     match kernel.roles() {
@@ -149,7 +152,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What is live in front of a region, given what is behind it.
+    /// What is live before a region, given what is after it.
     fn backward(&mut self, region: RegionId, mut live: Set) -> Set {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate().rev() {

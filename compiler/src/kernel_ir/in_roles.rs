@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::{BufferId, Kernel, Memory, RegionId, Role, StatementKind};
 
-/// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none outside of roles.
+/// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none
+/// outside of roles.
 #[derive(Clone, Debug)]
 pub struct InRoles {
     of_regions: Vec<Option<usize>>,

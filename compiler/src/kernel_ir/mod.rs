@@ -1,44 +1,51 @@
 //! The scheduled loop program of one entry point: what lowering produces before instructions.
 //!
-//! A [`Kernel`] is what **one thread** runs, as a tree of [`Region`]s of [`Statement`]s over values in single assignment form.
-//! Which thread it is comes in through [`Op::BlockIndex`] and [`Op::ThreadIndex`].
+//! A [`Kernel`] is what **one thread** runs, as a tree of [`Region`]s of [`Statement`]s over values in single
+//! assignment form. Which thread it is comes in through [`Op::BlockIndex`] and [`Op::ThreadIndex`].
 //!
-//! **Values** have a [`Type`]. Index integers (`I32`, `I64`) are mathematical: lowering has proved that every one whose value
-//! matters fits its width, so an operation on them has no wrapping to define, and division rounds down. Elements obey the numeric
-//! contract of the language: each operation rounds once to its type, integers wrap. A value is either bound by [`StatementKind::Let`],
-//! or is the index of a loop, a lane of a load, or what a shuffle brings; literals are bound nowhere and available everywhere.
+//! **Values** have a [`Type`]. Index integers (`I32`, `I64`) are mathematical: lowering has proved that every one whose
+//! value matters fits its width, so an operation on them has no wrapping to define, and division rounds down. Elements
+//! obey the numeric contract of the language: each operation rounds once to its type, integers wrap. A value is either
+//! bound by [`StatementKind::Let`], or is the index of a loop, a lane of a load, or what a shuffle brings; literals are
+//! bound nowhere and available everywhere.
 //!
-//! **Arithmetic types.** Only `f64 f32 i64 i32 u64 u32 bool` have arithmetic. The others are loaded, stored, selected and cast; the
-//! [`Builder`] expands `a + b` on `f16` into the `f32` operation on the cast operands, cast back (one rounding), and on `i8` into the
-//! `i32` operation, cast back (which wraps).
+//! **Arithmetic types.** Only `f64 f32 i64 i32 u64 u32 bool` have arithmetic. The others are loaded, stored, selected
+//! and cast; the [`Builder`] expands `a + b` on `f16` into the `f32` operation on the cast operands, cast back (one
+//! rounding), and on `i8` into the `i32` operation, cast back (which wraps).
 //!
-//! **Facts.** Each value carries what the builder or lowering knows of it: a range, and whether all threads of a block agree on it.
-//! They choose cheaper instructions and never change the result.
+//! **Facts.** Each value carries what the builder or lowering knows of it: a range, and whether all threads of a block
+//! agree on it. They choose cheaper instructions and never change the result.
 //!
 //! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
 //!
-//! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`], [`StatementKind::Elect`],
-//! [`StatementKind::Await`], [`StatementKind::Shuffle`]) stand only where every thread comes: not in a branch or loop that threads may disagree on. A copy by the
-//! accelerator is issued by the elected thread, always the same one. A barrier counts the bytes of copies to shared memory, and a phase of
-//! the barrier ends with the last of them; copies to tensors are committed and waited for by the thread that issued them.
+//! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`],
+//! [`StatementKind::Elect`], [`StatementKind::Await`], [`StatementKind::Shuffle`]) stand only where every thread comes:
+//! not in a branch or loop that threads may disagree on. A copy by the accelerator is issued by the elected thread,
+//! always the same one. A barrier counts the bytes of copies to shared memory, and a phase of the barrier ends with the
+//! last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
-//! **Instances.** Threads write a buffer in shared memory, and read it behind a [`StatementKind::Sync`]. What they write behind a
-//! [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads. Instances take the slots of a buffer in turn.
+//! **Instances.** Threads write a buffer in shared memory, and read it after a [`StatementKind::Sync`]. What they
+//! write after a [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads.
+//! Instances take the slots of a buffer in turn.
 //!
-//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits them in groups, waits
-//! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
+//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits
+//! them in groups, waits for its own groups in order, and what it has waited for is seen by others after the next
+//! [`StatementKind::Sync`].
 //!
-//! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them ([`StatementKind::Spread`]) and read
-//! one of another's ([`StatementKind::LoadPeer`]); what orders that is [`StatementKind::SyncCluster`], where all threads of all blocks come, or those of one role of each. A block's
-//! memory is there from its start to its end: each access by others stands between two `SyncCluster`.
+//! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them
+//! ([`StatementKind::Spread`]) and read one of another's ([`StatementKind::LoadPeer`]); what orders that is
+//! [`StatementKind::SyncCluster`], where all threads of all blocks come, or those of one role of each. A block's memory
+//! is there from its start to its end: each access by others stands between two `SyncCluster`.
 //!
-//! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first thread arrives at a counter for its block
-//! ([`StatementKind::Arrive`]): what threads wrote in front of a barrier in front of that, the first thread of the last block to arrive at the same counter
-//! sees behind it, and others behind a barrier behind that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel
-//! begins is zero when it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
+//! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first
+//! thread arrives at a counter for its block ([`StatementKind::Arrive`]): what threads wrote before a barrier in
+//! front of that, the first thread of the last block to arrive at the same counter sees after it, and others after a
+//! barrier after that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel begins is zero when
+//! it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
 //!
-//! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected thread and barriers. Roles change no variables from
-//! outside, and hand each other what they do by barriers with phases: one of them expects copies or awaits, another awaits or releases.
+//! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
+//! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with
+//! phases: one of them expects copies or awaits, another awaits or releases.
 
 mod builder;
 mod facts;
@@ -167,9 +174,10 @@ impl Buffer {
 pub struct Barrier {
     /// How many.
     pub slots: u32,
-    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`], one for each warp at a
-    /// [`StatementKind::Release`], and one for each thread at a [`StatementKind::ReleaseFetches`];
-    /// where roles meet ([`Role::meets`]), one for each warp of the role in each block.
+    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each
+    /// [`StatementKind::Expect`], one for each warp at a [`StatementKind::Release`], and one for each thread at a
+    /// [`StatementKind::ReleaseFetches`]; where roles meet ([`Role::meets`]), one for each warp of the role in each
+    /// block.
     pub arrivals: u32,
 }
 
@@ -302,7 +310,8 @@ pub enum Op {
     BlockCount,
     /// Number of the thread in its block; `I32`.
     ThreadIndex,
-    /// Number of the block in its cluster; `I32`. Clusters are neighbours: it is that of the block modulo the blocks of a cluster.
+    /// Number of the block in its cluster; `I32`. Clusters are neighbours: it is that of the block modulo the blocks of
+    /// a cluster.
     ClusterRank,
     /// A dimension; as `I32` its low half, which lowering has proved to be all of it.
     Dim(u16),
@@ -449,14 +458,15 @@ pub enum StatementKind {
     Fetch(Fetch),
     /// The fetches that each thread started since the last one belong together.
     CommitFetches,
-    /// Each thread waits until all its committed fetches are done but those of its last so many commits. Others see what they wrote
-    /// behind the next [`StatementKind::Sync`].
+    /// Each thread waits until all its committed fetches are done but those of its last so many commits. Others see
+    /// what they wrote after the next [`StatementKind::Sync`].
     AwaitFetches {
         /// How many commits may be under way still.
         pending: u32,
     },
-    /// Each thread that comes arrives once in the phase of a barrier that is under way, when all fetches are done that it started before and has not waited
-    /// for; it does not wait itself. Who waits for the phase sees what these wrote, and is told of nothing else that the threads did.
+    /// Each thread that comes arrives once in the phase of a barrier that is under way, when all fetches are done that
+    /// it started before and has not waited for; it does not wait itself. Who waits for the phase sees what these
+    /// wrote, and is told of nothing else that the threads did.
     ReleaseFetches {
         /// The barriers.
         barrier: BarrierId,
@@ -469,18 +479,19 @@ pub enum StatementKind {
     SyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
     SyncWarp,
-    /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after. In a role, its threads in all blocks
-    /// do, at the barrier [`Role::meets`].
+    /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after. In a
+    /// role, its threads in all blocks do, at the barrier [`Role::meets`].
     SyncCluster,
-    /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again. Of a
-    /// buffer whose elements are of one thread each, the threads that come here renew theirs.
+    /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not
+    /// read again. Of a buffer whose elements are of one thread each, the threads that come here renew theirs.
     Renew {
         /// The buffer.
         buffer: BufferId,
         /// The slot, a [`Type::I32`].
         slot: ValueId,
     },
-    /// Every lane of a warp gets the value of the lane with the number `lane ^ mask`; its own if the block has no such thread.
+    /// Every lane of a warp gets the value of the lane with the number `lane ^ mask`; its own if the block has no such
+    /// thread.
     Shuffle {
         /// What each lane gives, of any type.
         value: ValueId,
@@ -491,7 +502,7 @@ pub enum StatementKind {
     },
     /// Combines an element of a workspace with a value, at once with respect to other blocks and threads.
     Update(Update),
-    /// The first thread of the block arrives at a counter for it. Behind the last arrival the counter is zero again.
+    /// The first thread of the block arrives at a counter for it. After the last arrival the counter is zero again.
     Arrive {
         /// The counters: a workspace of `u32` that is zero at first.
         counters: u16,
@@ -526,8 +537,9 @@ pub enum StatementKind {
     },
     /// Starts a copy by the accelerator.
     Transfer(Transfer),
-    /// Each warp that comes arrives once in the phase of a barrier that is under way: its lanes wait for each other, and one of them arrives. What the
-    /// warps did before is over for who waits for the phase; of what they wrote, that is said to their own block alone.
+    /// Each warp that comes arrives once in the phase of a barrier that is under way: its lanes wait for each other,
+    /// and one of them arrives. What the warps did before is over for who waits for the phase; of what they wrote, that
+    /// is said to their own block alone.
     Release {
         /// The barriers.
         barrier: BarrierId,
@@ -536,8 +548,8 @@ pub enum StatementKind {
         /// In which blocks of the cluster.
         to: Receivers,
     },
-    /// Ranges of whole warps run regions of their own at one time. Behind it, all threads of the block have waited for each other. In a role,
-    /// what is said of all threads of a block is said of those of the role.
+    /// Ranges of whole warps run regions of their own at one time. After it, all threads of the block have waited for
+    /// each other. In a role, what is said of all threads of a block is said of those of the role.
     Roles(Vec<Role>),
     /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
     Await {
@@ -548,15 +560,18 @@ pub enum StatementKind {
         /// Number of the phase modulo 2, a [`Type::I32`].
         parity: ValueId,
     },
-    /// What a thread wrote to shared memory before, copies that are started behind the next [`StatementKind::Sync`] see.
+    /// What a thread wrote to shared memory before, copies that are started after the next [`StatementKind::Sync`]
+    /// see.
     Publish,
-    /// Each thread waits until the launches that the own one depends on have ended: before that, it accesses no tensors and workspaces.
+    /// Each thread waits until the launches that the own one depends on have ended: before that, it accesses no tensors
+    /// and workspaces.
     AwaitLaunches,
     /// Launches that depend on the own one may begin; they wait for its end before they access memory.
     AllowLaunches,
     /// The copies to tensors that the elected thread started since the last one belong together.
     Commit,
-    /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many commits.
+    /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many
+    /// commits.
     AwaitReads {
         /// How many commits may be under way still.
         pending: u32,
@@ -570,10 +585,12 @@ pub struct Role {
     pub name: String,
     /// Numbers of its warps in the block.
     pub warps: std::ops::Range<u32>,
-    /// How many registers a thread of it has, if not as many as others: whole warpgroups, a multiple of 8 from 24 to 240.
+    /// How many registers a thread of it has, if not as many as others: whole warpgroups, a multiple of 8 from 24
+    /// to 240.
     pub registers: Option<u32>,
-    /// Where its threads in all blocks of a cluster meet at a [`StatementKind::SyncCluster`], if they do: a barrier with one slot for that alone, at
-    /// which each warp of it arrives in each block. The machine's own barrier of the cluster is for all threads.
+    /// Where its threads in all blocks of a cluster meet at a [`StatementKind::SyncCluster`], if they do: a barrier
+    /// with one slot for that alone, at which each warp of it arrives in each block. The machine's own barrier of the
+    /// cluster is for all threads.
     pub meets: Option<BarrierId>,
     /// What it runs.
     pub body: RegionId,
@@ -612,8 +629,8 @@ pub struct Transfer {
     pub barrier: Option<BarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
-    /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
-    /// the own one, if none.
+    /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier
+    /// of each: a [`Type::I32`] with a bit for each; to the own one, if none.
     pub multicast: Option<ValueId>,
 }
 
@@ -631,7 +648,8 @@ pub enum TensorPart {
     Run {
         /// Position in [`Signature::parameters`].
         parameter: u16,
-        /// Element offset of the first one from the tensor's base; an index integer. Its address is a multiple of 16 bytes.
+        /// Element offset of the first one from the tensor's base; an index integer. Its address is a multiple of 16
+        /// bytes.
         offset: ValueId,
         /// Length in bytes, a multiple of 16.
         bytes: u32,
@@ -837,14 +855,16 @@ pub struct Kernel {
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.
     pub lies_in: Vec<BufferId>,
-    /// For each the workspace in which it lies: every block has an equal part, in order, and there all slots. None in shared memory.
+    /// For each the workspace in which it lies: every block has an equal part, in order, and there all slots. None in
+    /// shared memory.
     pub parts: Vec<Option<u16>>,
     /// Memory that blocks share.
     pub workspaces: Vec<Workspace>,
     /// Numbers of tiles, of a launch whose blocks take them in turn.
     pub tiles: Vec<ValueId>,
-    /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body starts, which others know behind the
-    /// first [`StatementKind::Sync`], and other blocks of the cluster behind the first [`StatementKind::SyncCluster`].
+    /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body
+    /// starts, which others know after the first [`StatementKind::Sync`], and other blocks of the cluster after the
+    /// first [`StatementKind::SyncCluster`].
     pub barriers: Vec<Barrier>,
 }
 

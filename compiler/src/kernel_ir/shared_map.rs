@@ -1,6 +1,7 @@
 //! Where buffers and barriers lie in the shared memory of a block.
 
-/// Shared memory that variables of fixed size can take (CUDA programming guide, technical specifications: more is asked for at launch).
+/// Shared memory that variables of fixed size can take (CUDA programming guide, technical specifications: more is asked
+/// for at launch).
 const STATIC_BYTES: u64 = 48 * 1024;
 /// Bytes of an mbarrier.
 pub(crate) const BARRIER_BYTES: u64 = 8;

@@ -1020,7 +1020,7 @@ fn clusters_are_printed() {
         b.sync_cluster();
         b.store(Memory::Parameter(1), c, &got);
     });
-    // The index is not in scope behind its loop.
+    // The index is not in scope after its loop.
     assert!(matches!(kernel.as_ref().map_err(|f| f[0].problem), Err(Problem::NotInScope(_))), "{kernel:?}");
     let kernel = clustered(4, |b, buffer| {
         let (rank, block, four) = (b.cluster_rank(), b.block_index(), b.index_literal(Type::I32, 4));

@@ -1,35 +1,41 @@
-//! The verifier: what every kernel that emission gets must satisfy. It proves nothing about bounds or ranges; that is the `proof`
-//! room's business.
+//! The verifier: what every kernel that emission gets must satisfy. It proves nothing about bounds or ranges; that is
+//! the `proof` room's business.
 //!
 //! 1. Ids refer to values, regions, variables, parameters and dimensions that exist; no region is used twice.
-//! 2. Every value is bound at most once, and used only after its binding, in the region that binds it or in one nested in it. Literals
-//!    are bound nowhere. The same holds for variables and their declaration.
-//! 3. Operands and results have the types that the operation demands (see [`Op`]); element arithmetic only on arithmetic types.
+//! 2. Every value is bound at most once, and used only after its binding, in the region that binds it or in one nested
+//!    in it. Literals are bound nowhere. The same holds for variables and their declaration.
+//! 3. Operands and results have the types that the operation demands (see [`Op`]); element arithmetic only on
+//!    arithmetic types.
 //! 4. A literal fits its type.
-//! 5. A load or store names a tensor parameter that has an address argument, an index offset, and a number of lanes that is a power of
-//!    two, at most [`MAX_LANES`]; lanes have the tensor's element type. A store names a tensor that the kernel writes.
+//! 5. A load or store names a tensor parameter that has an address argument, an index offset, and a number of lanes
+//!    that is a power of two, at most [`MAX_LANES`]; lanes have the tensor's element type. A store names a tensor that
+//!    the kernel writes.
 //! 6. A predicated load has one alternative a lane, of the element type; any other has none.
 //! 7. A loop's count is an index integer and its index has the same type; a branch's condition is a predicate.
 //! 8. A variable is set to values of its type.
 //! 9. Scalars, dimensions and tensor maps that are used are passed; a block has 1 to `BLOCK_LIMIT` threads.
-//! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may disagree on, and not in
-//!     the part of the elected thread. Copies, what they are expected by and what waits for their reads stand in that part, which changes
-//!     nothing else.
-//! 11. A copy of a tile starts at one 32-bit index for each dimension of its map, one of a run at an element of a tensor, and has a
-//!     multiple of 16 bytes. Its slot and its place in the slot are 32-bit indices that are known to be in the buffer, and it ends on a
-//!     barrier that the kernel has for the slot.
-//! 12. A shuffle is a statement for all threads, too; its result has the type of what it moves, and its mask is one of two lanes. A buffer is
-//!     renewed by all threads, in a slot that it has.
-//! 13. A fetch copies elements of a tensor that the kernel does not write to a buffer of their type, 4, 8 or 16 bytes of them; by threads, not
-//!     in the part of the elected one. Its groups are committed, waited for and released by all threads.
-//! 14. Workspaces that are used are passed, and counters are `u32` and zero at first. A block arrives with all its threads. An update has the
-//!     type of its workspace, and an operation that the type has.
-//! 15. A cluster has 1 to [`CLUSTER_LIMIT`] blocks. What blocks of a cluster do together stands in kernels that have clusters: accesses of others' buffers are of
-//!     buffers in shared memory, and their barrier stands where every thread of every block of the cluster comes.
-//! 16. Roles stand where every thread of the block comes, and not in a role. They are 1 to [`ROLE_LIMIT`] ranges of the block's warps that do not overlap. In a role, what is
-//!     for all threads is for those of the role; nothing is said to other blocks through memory, and no variable from outside is set. Registers are
-//!     given to whole warpgroups, no more than a multiprocessor has, and nothing but barriers of the cluster follows behind such roles. A barrier has 1 to [`ARRIVAL_LIMIT`] arrivals; who releases
-//!     one comes in whole warps. A role that meets in all blocks of a cluster does so at a barrier of its own, with an arrival for each of its warps there.
+//! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may
+//!     disagree on, and not in the part of the elected thread. Copies, what they are expected by and what waits for
+//!     their reads stand in that part, which changes nothing else.
+//! 11. A copy of a tile starts at one 32-bit index for each dimension of its map, one of a run at an element of a
+//!     tensor, and has a multiple of 16 bytes. Its slot and its place in the slot are 32-bit indices that are known to
+//!     be in the buffer, and it ends on a barrier that the kernel has for the slot.
+//! 12. A shuffle is a statement for all threads, too; its result has the type of what it moves, and its mask is one of
+//!     two lanes. A buffer is renewed by all threads, in a slot that it has.
+//! 13. A fetch copies elements of a tensor that the kernel does not write to a buffer of their type, 4, 8 or 16 bytes
+//!     of them; by threads, not in the part of the elected one. Its groups are committed, waited for and released by
+//!     all threads.
+//! 14. Workspaces that are used are passed, and counters are `u32` and zero at first. A block arrives with all its
+//!     threads. An update has the type of its workspace, and an operation that the type has.
+//! 15. A cluster has 1 to [`CLUSTER_LIMIT`] blocks. What blocks of a cluster do together stands in kernels that have
+//!     clusters: accesses of others' buffers are of buffers in shared memory, and their barrier stands where every
+//!     thread of every block of the cluster comes.
+//! 16. Roles stand where every thread of the block comes, and not in a role. They are 1 to [`ROLE_LIMIT`] ranges of the
+//!     block's warps that do not overlap. In a role, what is for all threads is for those of the role; nothing is said
+//!     to other blocks through memory, and no variable from outside is set. Registers are given to whole warpgroups, no
+//!     more than a multiprocessor has, and nothing but barriers of the cluster follows after such roles. A barrier has
+//!     1 to [`ARRIVAL_LIMIT`] arrivals; who releases one comes in whole warps. A role that meets in all blocks of a
+//!     cluster does so at a barrier of its own, with an arrival for each of its warps there.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -50,7 +56,8 @@ pub const MAX_LANES: u32 = 128;
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
 /// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
 pub const CLUSTER_LIMIT: u32 = tilewright_kernel::cluster::PORTABLE_CLUSTER;
-/// Roles of a block: each has a barrier of its own, beside those of the block and of its warpgroups (PTX manual, `bar`: sixteen).
+/// Roles of a block: each has a barrier of its own, beside those of the block and of its warpgroups (PTX manual, `bar`:
+/// sixteen).
 pub const ROLE_LIMIT: usize = 7;
 /// Arrivals of a phase (PTX manual, mbarrier).
 pub const ARRIVAL_LIMIT: u32 = (1 << 20) - 1;
@@ -704,7 +711,8 @@ fn literal_fits(ty: Type, bits: u64) -> bool {
     }
 }
 
-/// Whether a pure operation takes operands of these types and gives a value of this one; none if an operand does not exist.
+/// Whether a pure operation takes operands of these types and gives a value of this one; none if an operand does not
+/// exist.
 fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Option<bool> {
     use ElementType::{Bool, F32, F64, I32, I64, U32, U64};
     let arithmetic = |ty: Type| ty.element().is_some_and(|e| arithmetic_type(e) == e);

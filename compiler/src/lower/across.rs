@@ -1,27 +1,31 @@
-//! Reductions across blocks: each block writes its partial states to memory that all of them share, and the last one to arrive merges them.
+//! Reductions across blocks: each block writes its partial states to memory that all of them share, and the last one to
+//! arrive merges them.
 //!
-//! **Groups.** Blocks that differ only in axes of the reduction share results: a group, which has a counter. Of each state a group has a
-//! workspace with
+//! **Groups.** Blocks that differ only in axes of the reduction share results: a group, which has a counter. Of each
+//! state a group has a workspace with
 //!
 //! ```text
 //! [group][accumulator][partial][slot]
 //! ```
 //!
-//! where a group is given by the block's axes of the result and the loops around the reduction, an accumulator by the loops of the result
-//! inside it, a partial by the block's axes of the reduction, a slot by the threads' axes of the result.
+//! where a group is given by the block's axes of the result and the loops around the reduction, an accumulator by the
+//! loops of the result inside it, a partial by the block's axes of the reduction, a slot by the threads' axes of the
+//! result.
 //!
-//! **Stages in loops.** Of a stage in the loops of an output, the blocks of the group are neighbours: the output's own axes tell groups apart,
-//! with the loops around the place. All of its loops over results are inside the reduction, so that there is one arrival, and what is behind it in
-//! the place belongs to the branch of the last block.
+//! **Stages in loops.** Of a stage in the loops of an output, the blocks of the group are neighbours: the output's own
+//! axes tell groups apart, with the loops around the place. All of its loops over results are inside the reduction, so
+//! that there is one arrival, and what is after it in the place belongs to the branch of the last block.
 //!
-//! **Order.** A partial is written by one thread of those that have it. The last block reads all partials of its group: its threads that
-//! share a result divide them in runs, each takes in its run in ascending order, and then they merge what they have as they do with
-//! terms. So the order depends on the numbers of blocks and threads alone, and not on which block is the last.
+//! **Order.** A partial is written by one thread of those that have it. The last block reads all partials of its group:
+//! its threads that share a result divide them in runs, each takes in its run in ascending order, and then they merge
+//! what they have as they do with terms. So the order depends on the numbers of blocks and threads alone, and not on
+//! which block is the last.
 //!
-//! **Atomic operations.** `by atomic` has one element instead of the partials, in which blocks combine what they have as they come: a word of
-//! zero at first ([`Word`]). The last block takes the word, and leaves zero.
+//! **Atomic operations.** `by atomic` has one element instead of the partials, in which blocks combine what they have
+//! as they come: a word of zero at first ([`Word`]). The last block takes the word, and leaves zero.
 //!
-//! **Empty ranges.** An axis of a reduction without iterations still has one block, which has no terms: results are the identity.
+//! **Empty ranges.** An axis of a reduction without iterations still has one block, which has no terms: results are the
+//! identity.
 
 use tilewright_kernel::algorithm::{Compare, Reduction, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::Workspace;
@@ -147,7 +151,8 @@ pub(super) struct Layout {
     accumulators: i128,
     /// The axes that tell partials apart, outermost first.
     partials: Vec<AxisId>,
-    /// The axes that tell apart the results of a block's threads, outermost first, with the most iterations that each has.
+    /// The axes that tell apart the results of a block's threads, outermost first, with the most iterations that each
+    /// has.
     slots: Vec<(AxisId, i128)>,
     /// The same for threads that share results.
     ranks: Vec<(AxisId, i128)>,
@@ -159,7 +164,8 @@ pub(super) struct Layout {
     word: Option<Word>,
 }
 
-/// The loops of a stage, outermost first, and where its reduction starts among them: at its first axis, or at lanes, which come last.
+/// The loops of a stage, outermost first, and where its reduction starts among them: at its first axis, or at lanes,
+/// which come last.
 pub(super) fn loops(stage: &Stage) -> (Vec<AxisId>, usize) {
     use crate::domain::Binding;
     let axes = &stage.domain.axes;
@@ -312,8 +318,8 @@ impl Nest<'_, '_> {
         clusters(self.b, self.stage, self.facts, self.index)
     }
 
-    /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its loops are one; of such a stage
-    /// itself, the number in the group. Clusters count as blocks do.
+    /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its
+    /// loops are one; of such a stage itself, the number in the group. Clusters count as blocks do.
     pub(super) fn own_block(&mut self) -> ValueId {
         let block = self.cluster();
         if self.stage.arrives() {
@@ -380,8 +386,8 @@ impl Nest<'_, '_> {
         self.b.index_add(at, place.slot)
     }
 
-    /// Hands the states of this block to the last one of its group, and opens the branch in which that block has the states of all.
-    /// `starts` are the states without terms. In registers every thread that shares a result has it.
+    /// Hands the states of this block to the last one of its group, and opens the branch in which that block has the
+    /// states of all. `starts` are the states without terms. In registers every thread that shares a result has it.
     pub(super) fn across_blocks(
         &mut self,
         layout: &Layout,
@@ -411,7 +417,8 @@ impl Nest<'_, '_> {
         }
         let place = Site { group, partials: count, slot };
         let memory = |component: usize| Memory::Workspace(first + 1 + component as u16);
-        // One of those that share the result; of a block with one result the thread that arrives, so that nobody needs to wait for it.
+        // One of those that share the result; of a block with one result the thread that arrives, so that nobody needs
+        // to wait for it.
         let zero = self.b.index_literal(ty, 0);
         let by_first = layout.slots() == 1 && !self.stage.distribution.has_range();
         let is_first = if by_first {

@@ -11,9 +11,9 @@
 //! | `min` | its complement | `max` |
 //! | `argmax`, `argmin` | the same in the high half, the complement of the index in the low half | `max` |
 //!
-//! The rank of an unsigned number is itself, that of a signed one has its highest bit flipped; that of a float is its bits with the highest one
-//! set where it is positive, and the complement of its bits where it is negative: it grows with the value, and −0 is below +0. NaN has the
-//! greatest word in either direction.
+//! The rank of an unsigned number is itself, that of a signed one has its highest bit flipped; that of a float is its
+//! bits with the highest one set where it is positive, and the complement of its bits where it is negative: it grows
+//! with the value, and −0 is below +0. NaN has the greatest word in either direction.
 
 use tilewright_kernel::ElementType::{self, F32, F64, I32, I64, U32, U64};
 use tilewright_kernel::algorithm::{Binary, Compare, Reduction};

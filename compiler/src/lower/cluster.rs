@@ -1,11 +1,14 @@
-//! Reductions across the blocks of a cluster: each block writes its states to a buffer in every block, and all merge what they then have.
+//! Reductions across the blocks of a cluster: each block writes its states to a buffer in every block, and all merge
+//! what they then have.
 //!
-//! **Formula.** A result is told apart by the digits of a thread's number that are not reduced, and by its accumulator. Of the threads that share
-//! it the first writes its states, at the number of its block, in all blocks of the cluster; then every thread that has the result reads those of the
-//! blocks that differ in reduced axes alone, and merges them in the order of these axes. All do the same merges of the same operands: they get
-//! the same bits. Two barriers of the cluster (of the role in all blocks, in a role) stand around the writes: in front of the first one, blocks may not run yet, or still read what
-//! the last iteration wrote; behind the second one, nobody reaches another's memory, so that a block may end. Where
-//! the barrier of another exchange, or one where blocks begin, stands in place of the first one, `syncs` takes that out.
+//! **Formula.** A result is told apart by the digits of a thread's number that are not reduced, and by its accumulator.
+//! Of the threads that share it the first writes its states, at the number of its block, in all blocks of the cluster;
+//! then every thread that has the result reads those of the blocks that differ in reduced axes alone, and merges them
+//! in the order of these axes. All do the same merges of the same operands: they get the same bits. Two barriers of the
+//! cluster (of the role in all blocks, in a role) stand around the writes: before the first one, blocks may not
+//! run yet, or still read what the last iteration wrote; after the second one, nobody reaches another's memory, so
+//! that a block may end. Where the barrier of another exchange, or one where blocks begin, stands in place of the first
+//! one, `syncs` takes that out.
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
@@ -101,7 +104,7 @@ impl Nest<'_, '_> {
         for digit in digits {
             let Some(value) = point.values[digit.leaf] else { continue };
             let extent = self.b.index_literal(self.index, digit.extent as i64);
-            // Units in front of the first one and behind the last one have no value of it.
+            // Units before the first one and after the last one have no value of it.
             for exists in
                 [self.b.index_compare(Compare::Ge, value, zero), self.b.index_compare(Compare::Lt, value, extent)]
             {
@@ -128,7 +131,8 @@ impl Nest<'_, '_> {
         Own { slot, has, is_first }
     }
 
-    /// The numbers of the blocks that share results with this one, in the order of the axes that they divide among each other.
+    /// The numbers of the blocks that share results with this one, in the order of the axes that they divide among each
+    /// other.
     fn ranks(&mut self, point: &Point) -> Vec<ValueId> {
         let mut ranks = vec![self.b.index_literal(Type::I32, 0)];
         let ctas: Vec<(AxisId, i128)> = self.stage.distribution.ctas.clone();

@@ -1,22 +1,24 @@
-//! Merging what the threads of a block have: every thread of a group gets the merge of the states of all of them, in order.
+//! Merging what the threads of a block have: every thread of a group gets the merge of the states of all of them, in
+//! order.
 //!
-//! Which threads form a group is said by digits of the thread's number: threads that agree in all digits that are not reduced. The order
-//! of a group is that of its reduced digits, the outermost one first; a merge need be associative only. All threads of a group get
-//! the same bits, since all do the same merges of the same operands.
+//! Which threads form a group is said by digits of the thread's number: threads that agree in all digits that are not
+//! reduced. The order of a group is that of its reduced digits, the outermost one first; a merge need be associative
+//! only. All threads of a group get the same bits, since all do the same merges of the same operands.
 //!
-//! **Lanes.** A reduced digit whose stride is a power of two is merged inside aligned blocks of lanes by exchanges with the lane whose
-//! number differs in one bit: after step j, every lane has the merge of its aligned block of 2^(j+1) values of the digit. If the
-//! extent is no multiple of such a block, one pair of blocks has a right half without values: both lanes then take the left one. A
-//! lane without a value passes on what its block has, if it exists; the lanes whose bits of the digit are all 0 have
-//! everything in any case. A digit can only be merged so when the reduced digits inside it are merged whole, or the order would be another.
+//! **Lanes.** A reduced digit whose stride is a power of two is merged inside aligned blocks of lanes by exchanges with
+//! the lane whose number differs in one bit: after step j, every lane has the merge of its aligned block of 2^(j+1)
+//! values of the digit. If the extent is no multiple of such a block, one pair of blocks has a right half without
+//! values: both lanes then take the left one. A lane without a value passes on what its block has, if it exists; the
+//! lanes whose bits of the digit are all 0 have everything in any case. A digit can only be merged so when the reduced
+//! digits inside it are merged whole, or the order would be another.
 //!
-//! **Shared memory.** What is left are partials, one for each value of the reduced digits that are left. One thread writes each, all
-//! threads of a group read those of the group and merge them. Where a warp reads one group, these are neighbours, read as vectors by all lanes at
-//! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles, and what one instruction moves are
-//! states of several accumulators.
+//! **Shared memory.** What is left are partials, one for each value of the reduced digits that are left. One thread
+//! writes each, all threads of a group read those of the group and merge them. Where a warp reads one group, these are
+//! neighbours, read as vectors by all lanes at one address; else neighbouring groups are neighbours, at the pitch for
+//! which the banks take the fewest cycles, and what one instruction moves are states of several accumulators.
 //!
-//! All accumulators of a thread take one trip, with one barrier in front of the partials and one behind, as long as their partials fit the memory
-//! that a trip may have.
+//! All accumulators of a thread take one trip, with one barrier before the partials and one after, as long as
+//! their partials fit the memory that a trip may have.
 
 use std::collections::BTreeMap;
 
@@ -26,16 +28,17 @@ use tilewright_kernel::banks;
 
 use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, VariableId, WARP, WARPGROUP};
 
-/// A digit of thread numbers: ⌊(τ − low) / stride⌋ for what the digits outside leave of thread τ. A stride is at least low and the stride times the
-/// extent of the next digit inside; threads in between, those in front of the first value of a digit, and those behind the last value of the
-/// outermost one belong to no group. Below the innermost stride each remainder has groups of its own. All threads of a group exist.
+/// A digit of thread numbers: ⌊(τ − low) / stride⌋ for what the digits outside leave of thread τ. A stride is at least
+/// low and the stride times the extent of the next digit inside; threads in between, those before the first value
+/// of a digit, and those after the last value of the outermost one belong to no group. Below the innermost stride each
+/// remainder has groups of its own. All threads of a group exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Digit {
     /// Threads from one value to the next.
     pub stride: u32,
     /// Number of values, at least 1.
     pub extent: u32,
-    /// Threads in front of the first value.
+    /// Threads before the first value.
     pub low: u32,
     /// Whether threads that differ in it belong together.
     pub reduced: bool,
@@ -60,14 +63,15 @@ pub(super) struct Team<'a> {
     pub digits: &'a [Digit],
     /// Bytes that the partials of one trip through shared memory may take; those of one accumulator may take more.
     pub trip_bytes: u64,
-    /// Whether one thread then overwrites what the others have read for their states: exchanges between lanes order no memory, so there is a
-    /// trip through shared memory in any case, whose barrier does.
+    /// Whether one thread then overwrites what the others have read for their states: exchanges between lanes order no
+    /// memory, so there is a trip through shared memory in any case, whose barrier does.
     pub overwrites: bool,
 }
 
-/// For every thread of a group and each of its accumulators, the merge of the states of all its threads; for a thread of no group, anything. Stands
-/// where every thread of the block comes. All accumulators have states of the same types; `merge` gets those of two, the one of smaller reduced
-/// digits first. Shared memory, if it is needed, is called by `name`.
+/// For every thread of a group and each of its accumulators, the merge of the states of all its threads; for a thread
+/// of no group, anything. Stands where every thread of the block comes. All accumulators have states of the same types;
+/// `merge` gets those of two, the one of smaller reduced digits first. Shared memory, if it is needed, is called by
+/// `name`.
 pub(super) fn across_threads(
     b: &mut Builder,
     name: &str,
@@ -116,8 +120,8 @@ struct Place {
     turn: Turn,
 }
 
-/// Counts what is left of a thread's number from the first of `around` threads that has work: those in front of it come last, where they belong to no
-/// group, as those behind the last one do.
+/// Counts what is left of a thread's number from the first of `around` threads that has work: those before it come
+/// last, where they belong to no group, as those after the last one do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Turn {
     low: u32,
@@ -160,7 +164,8 @@ struct Plan {
     is_done: bool,
 }
 
-/// The digits without those of one value, neighbours of one kind as one, and with remainders below the innermost stride as a digit.
+/// The digits without those of one value, neighbours of one kind as one, and with remainders below the innermost stride
+/// as a digit.
 fn normal(digits: &[Digit]) -> Vec<Digit> {
     let inner = digits.last().filter(|last| last.stride > 1);
     let inner = inner.map(|last| Digit { stride: 1, extent: last.stride, low: 0, reduced: false });
@@ -226,8 +231,8 @@ impl Plan {
     }
 }
 
-/// How many values of a reduced digit lanes can merge: a power of two. Blocks of so many stay apart if all strides outside are multiples of theirs,
-/// and so is what stands in front of a first value.
+/// How many values of a reduced digit lanes can merge: a power of two. Blocks of so many stay apart if all strides
+/// outside are multiples of theirs, and so is what stands before a first value.
 fn lanes(digit: Digit, outer: &[Digit]) -> u32 {
     let mut lanes = 1;
     let apart = |o: &Digit, block: u32| o.stride.is_multiple_of(block) && o.low.is_multiple_of(block);
@@ -549,7 +554,8 @@ impl Column {
         b.store(Memory::Buffer(self.buffer), offset, &values);
     }
 
-    /// Of each of `count` partials behind the first `skipped` ones from that offset on, the state of every accumulator of a part.
+    /// Of each of `count` partials after the first `skipped` ones from that offset on, the state of every accumulator
+    /// of a part.
     fn read(&self, b: &mut Builder, unit: &Unit, from: ValueId, skipped: u32, count: u32) -> Vec<Vec<ValueId>> {
         // Partials that one instruction reads.
         let most =
@@ -607,11 +613,11 @@ fn merge_each(b: &mut Builder, left: &[Vec<ValueId>], right: &[Vec<ValueId>], me
     left.iter().zip(right).map(|(left, right)| merge(b, left, right)).collect()
 }
 
-/// Reads so many partials behind the first ones that are skipped: of each one, the states of some accumulators.
+/// Reads so many partials after the first ones that are skipped: of each one, the states of some accumulators.
 type Read<'a> = &'a dyn Fn(&mut Builder, u32, u32) -> Vec<Vec<Vec<ValueId>>>;
 
-/// The merge of `count` partials behind the first `skipped` ones, in order, for each accumulator: pairs of neighbours, then pairs of those, with
-/// few of them read ahead.
+/// The merge of `count` partials after the first `skipped` ones, in order, for each accumulator: pairs of neighbours,
+/// then pairs of those, with few of them read ahead.
 fn tree(b: &mut Builder, skipped: u32, count: u32, read: Read<'_>, merge: Merge<'_>) -> Vec<Vec<ValueId>> {
     if count > CHUNK {
         // The largest power of two below it.

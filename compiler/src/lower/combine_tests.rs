@@ -1,5 +1,5 @@
-//! Tests of merging across threads: kernels that merge intervals, whose ends say which threads were merged and in which order, on the
-//! emulator against the host.
+//! Tests of merging across threads: kernels that merge intervals, whose ends say which threads were merged and in which
+//! order, on the emulator against the host.
 
 use tilewright_kernel::ElementType::{self, Bool, F32, I32, I64, U8};
 use tilewright_kernel::algorithm::{Binary, Compare};
@@ -66,8 +66,8 @@ const fn one(threads: u32, digits: &[Digit]) -> Merged<'_> {
 /// From one accumulator to the next.
 const APART: i64 = 10_000_000;
 
-/// N times, the merges of `(first, last, contiguous, sum)` across threads: an interval, whether it was put together in order, and a
-/// sum of bytes. The ends are an index and an element of 64 bits.
+/// N times, the merges of `(first, last, contiguous, sum)` across threads: an interval, whether it was put together in
+/// order, and a sum of bytes. The ends are an index and an element of 64 bits.
 fn intervals(of: Merged<'_>) -> Kernel {
     let (input, output) = (|n, e| tensor(n, e, false), |n, e| tensor(n, e, true));
     let parameters = vec![
@@ -288,7 +288,7 @@ fn random_layouts() {
         let mut stride = if next(4) == 0 { 1 + next(4) } else { 1 };
         for _ in 0..1 + next(4) {
             let extent = if next(2) == 0 { 1 << next(6) } else { 1 + next(12) };
-            // Some begin behind the first thread, at a unit or in between.
+            // Some begin after the first thread, at a unit or in between.
             let low = [0, 0, 0, stride * next(3), next(7)][next(5) as usize];
             digits.insert(0, Digit { stride, extent, low, reduced: next(3) > 0 });
             stride = low + stride * extent;
@@ -311,7 +311,8 @@ fn random_layouts() {
     assert!((20..120).contains(&through_lanes) && ranges > 40, "{through_lanes} {ranges}");
 }
 
-/// Nothing needs more than one cycle of the banks for what it reads and writes: rows, columns, tiles, and rows of odd length.
+/// Nothing needs more than one cycle of the banks for what it reads and writes: rows, columns, tiles, and rows of odd
+/// length.
 #[test]
 fn banks_do_not_conflict() {
     let layouts: [(u32, &[Digit]); 8] = [

@@ -1,7 +1,8 @@
 //! What the rooms before this one let through although it cannot be built: our own bug, told as TW9001.
 //!
-//! **Rule.** Lowering never puts a value of its own in the place of one that it does not know. A kernel that stores such a value passes every
-//! check of addresses, order and coverage, and computes something else. What is not known becomes a [`Defect`], and no kernel is made.
+//! **Rule.** Lowering never puts a value of its own in the place of one that it does not know. A kernel that stores
+//! such a value passes every check of addresses, order and coverage, and computes something else. What is not known
+//! becomes a [`Defect`], and no kernel is made.
 
 use std::fmt;
 

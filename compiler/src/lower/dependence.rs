@@ -1,12 +1,14 @@
 //! Which threads access an element that a thread accessed before.
 //!
-//! **Property.** Of two accesses of a buffer, the first one in an iteration of which [`Access`] says what is known, no thread outside the unit that
-//! [`Dependences::sharing`] gives accesses an element that a thread of it accessed. **Formula.** Both offsets, with the thread and what each has for
-//! itself twice, are equal; the conditions and loops around both hold; of a loop the iteration is the same, an earlier one, the last or the first one; and the threads are
-//! of different units: no integers solve that ([`Integers`]). Every quotient and remainder is a variable of its own, tied to the other one. Values on
-//! which threads agree, bound in an iteration that is the same one for both, are one variable. **Approximation.** What is read from memory may be anything,
-//! and nothing is known of dimensions but their ranges; what the schedule knew of a buffer as a whole ([`Sharing`] of the buffer) holds in any case.
-//! Work is counted, and beyond [`MOST_WORK`] only that is left.
+//! **Property.** Of two accesses of a buffer, the first one in an iteration of which [`Access`] says what is known, no
+//! thread outside the unit that [`Dependences::sharing`] gives accesses an element that a thread of it accessed.
+//! **Formula.** Both offsets, with the thread and what each has for itself twice, are equal; the conditions and loops
+//! around both hold; of a loop the iteration is the same, an earlier one, the last or the first one; and the threads
+//! are of different units: no integers solve that ([`Integers`]). Every quotient and remainder is a variable of its
+//! own, tied to the other one. Values on which threads agree, bound in an iteration that is the same one for both, are
+//! one variable. **Approximation.** What is read from memory may be anything, and nothing is known of dimensions but
+//! their ranges; what the schedule knew of a buffer as a whole ([`Sharing`] of the buffer) holds in any case. Work is
+//! counted, and beyond [`MOST_WORK`] only that is left.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -269,8 +271,8 @@ fn loops(steps: &[Step]) -> impl Iterator<Item = (usize, RegionId, ValueId, Valu
     })
 }
 
-/// What all threads of a block agree on: what is said to be so, what is computed from such values, and variables that are only set to such values
-/// where all threads come.
+/// What all threads of a block agree on: what is said to be so, what is computed from such values, and variables that
+/// are only set to such values where all threads come.
 fn uniform(kernel: &Kernel) -> Vec<bool> {
     let mut sets: Vec<(usize, ValueId, bool)> = Vec::new();
     assignments(kernel, Kernel::BODY, true, &mut sets);

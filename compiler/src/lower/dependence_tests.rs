@@ -1,4 +1,5 @@
-//! Tests of who accesses an element: random kernels, whose minimal barriers the separate checker judges for every small size.
+//! Tests of who accesses an element: random kernels, whose minimal barriers the separate checker judges for every small
+//! size.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;

@@ -6,9 +6,9 @@
 //! await all but 0 commits; sync   what was copied is seen
 //! ```
 //!
-//! With rings at one loop, of which the shortest has n buffers, instances are fetched ahead, one less than the ring has buffers. A commit
-//! is one step of all of them, made whether there is anything left to fetch or not, so that what an iteration reads is always the
-//! commit that came n − 1 before the newest:
+//! With rings at one loop, of which the shortest has n buffers, instances are fetched ahead, one less than the ring has
+//! buffers. A commit is one step of all of them, made whether there is anything left to fetch or not, so that what an
+//! iteration reads is always the commit that came n − 1 before the newest:
 //!
 //! ```text
 //! fetch instance 0; commit …      n − 1 commits; instances that the loop does not have are left out
@@ -20,9 +20,10 @@
 //! }
 //! ```
 //!
-//! One barrier an iteration orders the copies before their readers, and the readers before the next copies to their slot. Groups of other
-//! loops that are committed in between only make a wait longer, never shorter. Slots are variables of the whole kernel: a loop
-//! that is entered again goes on where it stopped, and nothing is under way when it ends.
+//! One barrier an iteration orders the copies before their readers, and the readers before the next copies to their
+//! slot. Groups of other loops that are committed in between only make a wait longer, never shorter. Slots are
+//! variables of the whole kernel: a loop that is entered again goes on where it stopped, and nothing is under way when
+//! it ends.
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -35,7 +36,8 @@ use crate::memory::fetch;
 use crate::schedule::Stage;
 
 impl<'a> Nest<'a, '_> {
-    /// Whether instances of a stage are fetched ahead in the loops of whoever reads them: not by another role, which is ahead itself.
+    /// Whether instances of a stage are fetched ahead in the loops of whoever reads them: not by another role, which is
+    /// ahead itself.
     pub(super) fn runs_ahead(&self, at: usize) -> bool {
         self.stage_at(at).fetches && self.around.storage[at].handing.is_none()
     }
@@ -44,7 +46,8 @@ impl<'a> Nest<'a, '_> {
         &self.around.stages[at].stage
     }
 
-    /// In front of the loop at position `k`, which has so many iterations: fetches the first instances of the rings in it.
+    /// Before the loop at position `k`, which has so many iterations: fetches the first instances of the rings in
+    /// it.
     pub(super) fn fetch_ahead(&mut self, point: &Point, k: usize, count: ValueId) {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
         let rings: Vec<usize> = children.filter(|at| self.runs_ahead(*at) && self.stage_at(*at).ring > 1).collect();
@@ -66,7 +69,8 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Fetches the instance of an iteration of `axis`, if that exists, to the slot `ahead` of the next one that is read.
+    /// Fetches the instance of an iteration of `axis`, if that exists, to the slot `ahead` of the next one that is
+    /// read.
     fn fetch_instance(
         &mut self,
         point: &Point,

@@ -1,11 +1,12 @@
 //! What the conditions of a kernel say of each other: which of their values a path cannot have together.
 //!
-//! **Property.** A path of which [`Guards::excludes`] says that a fact cannot have a value there is taken by no launch. **Formula.** A condition on
-//! which all threads agree is a boolean combination of comparisons of index integers, and that a loop runs is its count being at least 1. Their values
-//! are translated to [`extent`](crate::extent) expressions over dimensions, and over everything else as it is, with the range that is known of
-//! each and with indices of loops below their counts; a path is impossible if no way to make its facts true has a solution. **Approximation.** What
-//! depends on data, on bits or on variables says nothing, nor do facts about sizes beyond their ranges, and of a combination that has many ways none
-//! is looked at.
+//! **Property.** A path of which [`Guards::excludes`] says that a fact cannot have a value there is taken by no launch.
+//! **Formula.** A condition on which all threads agree is a boolean combination of comparisons of index integers, and
+//! that a loop runs is its count being at least 1. Their values are translated to [`extent`](crate::extent) expressions
+//! over dimensions, and over everything else as it is, with the range that is known of each and with indices of loops
+//! below their counts; a path is impossible if no way to make its facts true has a solution. **Approximation.** What
+//! depends on data, on bits or on variables says nothing, nor do facts about sizes beyond their ranges, and of a
+//! combination that has many ways none is looked at.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +80,8 @@ impl Known {
     }
 }
 
-/// Facts that are compared with each other, and that are followed: each once for this iteration and once for the one before, at most 64 in all.
+/// Facts that are compared with each other, and that are followed: each once for this iteration and once for the one
+/// before, at most 64 in all.
 const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;

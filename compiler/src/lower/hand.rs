@@ -1,7 +1,7 @@
 //! What roles hand to each other: slots of shared memory, one after the other.
 //!
-//! Every role runs a *slice* of the kernel: its loops, in their order, with what is the role's own. A stage or copy that one role makes and others
-//! read has two barriers for each slot of its ring:
+//! Every role runs a *slice* of the kernel: its loops, in their order, with what is the role's own. A stage or copy
+//! that one role makes and others read has two barriers for each slot of its ring:
 //!
 //! ```text
 //! maker                                   readers
@@ -12,22 +12,26 @@
 //!
 //! A reader that waits for what another reader made of the instance waits for nothing else.
 //!
-//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. So do threads that fetch: each arrives when its fetches are done, and goes on
-//! to the next slot at once. If they read the instance, too, they wait for it first. What a copy *to* a tensor takes is made by the
-//! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
-//! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
-//! Phases are counted along the whole kernel, however often loops are entered.
+//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. So do threads
+//! that fetch: each arrives when its fetches are done, and goes on to the next slot at once. If they read the instance,
+//! too, they wait for it first. What a copy *to* a tensor takes is made by the stage that writes it, and read by the
+//! role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later. If a maker
+//! reads what it makes, its threads wait for each other as in a kernel without roles. Phases are counted along the
+//! whole kernel, however often loops are entered.
 //!
-//! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all of them, by the readers of each, and
-//! whoever fills it waits for that. `full` of each block counts the bytes of all parts; those that come before its maker says so belong to this phase,
-//! as the last one ended before the slot was released. If the first block fills all, the others wait for their own readers before they expect bytes;
-//! that one waits for all readers, at barriers of their own: readers of blocks that are ahead must not count in a phase that others wait for.
-//! A block ends when all blocks of its cluster have told it what they had to tell.
+//! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all
+//! of them, by the readers of each, and whoever fills it waits for that. `full` of each block counts the bytes of all
+//! parts; those that come before its maker says so belong to this phase, as the last one ended before the slot was
+//! released. If the first block fills all, the others wait for their own readers before they expect bytes; that one
+//! waits for all readers, at barriers of their own: readers of blocks that are ahead must not count in a phase that
+//! others wait for. A block ends when all blocks of its cluster have told it what they had to tell.
 //!
-//! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever. **Argument.** All
-//! roles, of all blocks of a cluster, follow one order of statements, that of the kernel without roles. Each wait is for releases that come earlier in this order: of `full` for what was made
-//! just before, of `empty` for readers of an instance that is a ring older. So the earliest statement that has not been done can be done. Whether
-//! an instance comes about is decided alike in all roles: by what no thread's number is part of; and no number of a block, where they take copies together.
+//! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever.
+//! **Argument.** All roles, of all blocks of a cluster, follow one order of statements, that of the kernel without
+//! roles. Each wait is for releases that come earlier in this order: of `full` for what was made just before, of
+//! `empty` for readers of an instance that is a ring older. So the earliest statement that has not been done can be
+//! done. Whether an instance comes about is decided alike in all roles: by what no thread's number is part of; and no
+//! number of a block, where they take copies together.
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -66,7 +70,8 @@ pub(super) struct Handing {
     pub empty: BarrierId,
     /// The blocks of a cluster that fill a slot together.
     multicast: Option<Multicast>,
-    /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is then of the own readers.
+    /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is
+    /// then of the own readers.
     of_all: Option<BarrierId>,
 }
 
@@ -103,7 +108,8 @@ impl Parties {
         (!to.is_empty()).then_some(Self { from, to, own })
     }
 
-    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks that fill the slot with it.
+    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks that fill
+    /// the slot with it.
     fn is_released_by(&self, role: usize, several: bool) -> bool {
         self.to.contains(&role) || several && self.own && self.from == role
     }
@@ -174,7 +180,8 @@ impl Handing {
     }
 }
 
-/// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do if they are `staged`.
+/// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do
+/// if they are `staged`.
 pub(super) fn comes(stages: &[Analysed], staged: bool, (at, loops): (usize, usize), role: usize) -> bool {
     let of_stage = |n: usize| {
         stages[n].stage.role == Some(role)
@@ -252,7 +259,8 @@ impl<'a> Nest<'a, '_> {
         copy.handing.is_none() && self.around.role.is_none_or(|role| copy.staged.role == Some(role))
     }
 
-    /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether it reads them.
+    /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether
+    /// it reads them.
     fn handed(&self, k: usize) -> Vec<(Copy<'a>, Handing, bool, bool)> {
         let Some(role) = self.around.role else { return Vec::new() };
         let here = self.copies.iter().filter(|copy| copy.boundary == k);
@@ -277,7 +285,8 @@ impl<'a> Nest<'a, '_> {
                 self.await_empty(handing, slot, copy.parity);
                 starts.push((self.corners(copy, point, None), slot));
             }
-            // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait for may end.
+            // Who starts copies goes on: others of its role may still read the last instance, and the phase that they
+            // wait for may end.
             self.b.sync();
             self.b.begin_elect();
             for ((copy, ..), (starts, slot)) in issued.iter().zip(&starts) {
@@ -301,11 +310,13 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Whether this role learns that an instance inside `k` loops is there without a wait of its own: before it runs anything else that stands there, or behind the
-    /// stage `behind` among that, it waits for what a role hands over that knows of the instance.
+    /// Whether this role learns that an instance inside `k` loops is there without a wait of its own: before it runs
+    /// anything else that stands there, or after the stage `behind` among that, it waits for what a role hands over
+    /// that knows of the instance.
     ///
-    /// **Argument.** Who releases a slot tells all that it did and was told before. A reader of the instance knows of it in front of what it makes at this place, by a
-    /// wait of its own, or because it learns of it in turn: from something that stands in front of what it makes, so that this comes to an end, at a reader that waits itself.
+    /// **Argument.** Who releases a slot tells all that it did and was told before. A reader of the instance knows of
+    /// it before what it makes at this place, by a wait of its own, or because it learns of it in turn: from
+    /// something that stands before what it makes, so that this comes to an end, at a reader that waits itself.
     fn learns(&self, k: usize, behind: Option<usize>, knows: impl Fn(usize) -> bool) -> bool {
         let Around { stages, staged, storage, role: Some(role), .. } = self.around else { return false };
         let here = self.children.iter().filter(|child| child.1 == k).map(|child| child.0);
@@ -335,7 +346,7 @@ impl<'a> Nest<'a, '_> {
         self.b.await_phase(handing.full, slot, parity);
     }
 
-    /// Behind everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
+    /// After everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
     pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
         let Some(role) = self.around.role else { return };
         for (copy, handing, makes, _) in self.handed(k) {
@@ -355,8 +366,8 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Copies what another role has written, in `slot`, to a tensor. The slot is free when the accelerator has read it: with a ring of n, and no other
-    /// copies to wait for, that is asked n − 1 instances later.
+    /// Copies what another role has written, in `slot`, to a tensor. The slot is free when the accelerator has read it:
+    /// with a ring of n, and no other copies to wait for, that is asked n − 1 instances later.
     fn store_handed(&mut self, copy: &Copy<'_>, handing: &Handing, point: &Point, slot: ValueId) {
         self.await_full(handing, slot, copy.parity);
         let starts = self.corners(copy, point, None);
@@ -443,7 +454,7 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Behind everything that the stages inside `k` loops are for: hands their slots back.
+    /// After everything that the stages inside `k` loops are for: hands their slots back.
     pub(super) fn end_stages(&mut self, k: usize) {
         let Some(role) = self.around.role else { return };
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();

@@ -1,8 +1,7 @@
 //! Stages inside the loops of others: where a nest computes an instance, and how what it holds is read.
 //!
-//! An instance stands in front of what the loops around it do, as a copy does, with a nest of its own. In shared memory, and in the block's
-//! part of a workspace, it is written
-//! by all threads of the block for all of them:
+//! An instance stands before what the loops around it do, as a copy does, with a nest of its own. In shared
+//! memory, and in the block's part of a workspace, it is written by all threads of the block for all of them:
 //!
 //! ```text
 //! sync        the readers of the last instance are done
@@ -10,13 +9,13 @@
 //! sync        what was written is seen
 //! ```
 //!
-//! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done since the second `sync` of an
-//! instance that came in between. What threads fetch is in `fetched`.
+//! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done
+//! since the second `sync` of an instance that came in between. What threads fetch is in `fetched`.
 //!
 //! An instance of a thread needs none of these: nobody else comes there.
 //!
-//! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are written out. Barriers
-//! that others make needless are taken out afterwards (`syncs`).
+//! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are
+//! written out. Barriers that others make needless are taken out afterwards (`syncs`).
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
@@ -41,7 +40,7 @@ pub struct Instance<'a> {
     pub stage: &'a Stage,
     /// What holds each of its components.
     pub memory: Vec<Kept>,
-    /// The loops around it, by the numbers behind those of the dimensions.
+    /// The loops around it, by the numbers after those of the dimensions.
     pub around: Vec<Option<ValueId>>,
 }
 
@@ -52,7 +51,7 @@ pub enum Kept {
     Buffer {
         /// It.
         buffer: BufferId,
-        /// Elements in front of its slot; none if there is one slot.
+        /// Elements before its slot; none if there is one slot.
         base: Option<ValueId>,
     },
     /// Registers of each thread: see [`register`](crate::schedule::register).
@@ -92,7 +91,8 @@ impl Instance<'_> {
         }
     }
 
-    /// Where the element at `indices` lies in a buffer with elements of so many bytes; `base` elements are in front of the slot.
+    /// Where the element at `indices` lies in a buffer with elements of so many bytes; `base` elements are before
+    /// the slot.
     pub fn place(
         &self,
         b: &mut Builder,
@@ -117,7 +117,8 @@ impl Instance<'_> {
             if c.step == 1 && self.stage.is_of_coordinates(layout) {
                 return c.at(&all);
             }
-            // In normal form the dividend would be far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s there.
+            // In normal form the dividend would be far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s
+            // there.
             let (distance, step) = (value(b, &c.distance, indices, &[]), b.index_literal(ty, c.step as i64));
             at.push(b.index_div(distance, step));
             Expr::var(PLACEHOLDER + at.len() as Var - 1)
@@ -188,8 +189,9 @@ pub(super) fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
 }
 
 impl<'a> Nest<'a, '_> {
-    /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads. Whether one of them is shared
-    /// by blocks: then the branch is open in which this block is the last of them, for all that is behind.
+    /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads. Whether
+    /// one of them is shared by blocks: then the branch is open in which this block is the last of them, for all that
+    /// is after.
     pub(super) fn begin_stages(&mut self, point: &Point, k: usize) -> bool {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         // What is fetched depends on no other stage. Roles hand it over like others.
@@ -236,7 +238,7 @@ impl<'a> Nest<'a, '_> {
         let stage: &'a Stage = &self.around.stages[at].stage;
         let shared = stage.has_buffers();
         let memory: Vec<Kept> = match shared {
-            // It is renewed behind the arrival.
+            // It is renewed after the arrival.
             true if stage.arrives() && stage.ring == 1 => {
                 let slot = self.next_slot(at);
                 self.in_slot(at, slot)
@@ -277,7 +279,8 @@ impl<'a> Nest<'a, '_> {
             let beside = self.around.stages[at].stage.beside.as_ref().filter(|_| boundary == k);
             let Some(beside) = beside else { continue };
             let first = self.stage.domain.leaves[..beside.around].iter();
-            // To another role, what units of this one are given has no value, and is no reason to leave out what it makes there.
+            // To another role, what units of this one are given has no value, and is no reason to leave out what it
+            // makes there.
             let set: Vec<Option<ValueId>> = first.map(|leaf| point.values[*leaf]).collect();
             if set.contains(&None) && !self.is_slice() {
                 continue;
@@ -366,7 +369,8 @@ impl<'a> Nest<'a, '_> {
         self.in_slot(at, slot)
     }
 
-    /// Begins the instance that the last of several blocks writes, in a buffer of its own: nobody has written to it in front of the arrival.
+    /// Begins the instance that the last of several blocks writes, in a buffer of its own: nobody has written to it in
+    /// front of the arrival.
     pub(super) fn renew_behind_arrival(&mut self) {
         let Some(target) = self.target.clone().filter(|target| target.stage.ring == 1) else { return };
         let buffers = target.memory.iter().filter_map(|kept| match kept {
@@ -402,7 +406,8 @@ impl<'a> Nest<'a, '_> {
         self.b.line(self.stage.statement as u32 + 1);
     }
 
-    /// What the numbers behind those of the dimensions stand for, inside the loops at `point`; `other` gives one of them another value.
+    /// What the numbers after those of the dimensions stand for, inside the loops at `point`; `other` gives one of
+    /// them another value.
     pub(super) fn around(&mut self, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<Option<ValueId>> {
         let known = self.b.kernel().signature.dims.len();
         let mut values = self.b.loops_around(Vec::new());

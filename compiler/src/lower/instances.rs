@@ -1,6 +1,6 @@
 //! Where a loop nest starts, waits for and ends the instances of its staged copies.
 //!
-//! An instance of a copy to shared memory stands in front of what the loops around it do:
+//! An instance of a copy to shared memory stands before what the loops around it do:
 //!
 //! ```text
 //! sync                            the readers of the last instance are done; not at the first instance of a block
@@ -8,8 +8,8 @@
 //! await
 //! ```
 //!
-//! With a ring of n buffers the first n instances are started in front of the loop, and each is replaced by the one n iterations later
-//! as soon as its readers are done:
+//! With a ring of n buffers the first n instances are started before the loop, and each is replaced by the one n
+//! iterations later as soon as its readers are done:
 //!
 //! ```text
 //! elect { for s in 0..n: if s < count { expect slot s; copy … } }
@@ -21,20 +21,21 @@
 //! }
 //! ```
 //!
-//! Slots and phases are variables of the whole kernel: a loop that is entered again goes on where it stopped. An instance of a copy to a
-//! tensor stands behind what the loops do, in a ring of n buffers:
+//! Slots and phases are variables of the whole kernel: a loop that is entered again goes on where it stopped. An
+//! instance of a copy to a tensor stands after what the loops do, in a ring of n buffers:
 //!
 //! ```text
-//! publish                         every thread, behind its writes
+//! publish                         every thread, after its writes
 //! elect { await reads of all but n − 2 commits }      the next instance's slot is free, n ≥ 2
 //! sync
 //! elect { copy …; commit }
 //! ```
 //!
-//! Where blocks of a cluster take copies together, the `sync` in front of one is of the cluster (`multicast`).
+//! Where blocks of a cluster take copies together, the `sync` before one is of the cluster (`multicast`).
 //!
-//! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. Before a block ends, its copies have
-//! read shared memory. Each `sync` stands here for one reason; those that others make needless are taken out afterwards (`syncs`).
+//! With one buffer the elected thread waits after its commit, and a second `sync` tells the others. Before a block
+//! ends, its copies have read shared memory. Each `sync` stands here for one reason; those that others make needless
+//! are taken out afterwards (`syncs`).
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -52,7 +53,8 @@ impl<'a> Nest<'a, '_> {
         self.copies.iter().filter(is_here).cloned().collect()
     }
 
-    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself, and the block take several tiles.
+    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops
+    /// itself, and the block take several tiles.
     pub(super) fn repeats(&self, k: usize) -> bool {
         k > 0 || self.target.is_some() || self.around.tile.is_some()
     }
@@ -86,7 +88,7 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
+    /// Before the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
         let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
         if rings.is_empty() {
@@ -120,7 +122,8 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them; gives copies to tensors their buffer.
+    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them; gives copies to
+    /// tensors their buffer.
     pub(super) fn begin_instances(&mut self, point: &Point, k: usize) {
         let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
         let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
@@ -159,7 +162,8 @@ impl<'a> Nest<'a, '_> {
         list.push(held);
     }
 
-    /// Behind everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or to the tensor.
+    /// After everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or
+    /// to the tensor.
     pub(super) fn end_instances(&mut self, point: &Point, k: usize) {
         let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
         let rings: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring > 1).collect();
@@ -251,7 +255,8 @@ impl<'a> Nest<'a, '_> {
         self.copies.iter().filter(is_started).cloned().collect()
     }
 
-    /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been waited for.
+    /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been
+    /// waited for.
     pub(super) fn drain(&mut self) {
         let waits = |copy: &Copy<'_>| copy.staged.ring == 1 && (copy.boundary > 0 || copy.handing.is_some());
         let stores = self.commits();

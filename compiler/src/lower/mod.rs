@@ -87,14 +87,16 @@ pub fn launch_blocks(stages: &[Analysed], facts: &Facts) -> Option<Size> {
     blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))
 }
 
-/// The memory that a launch provides: what blocks share of reductions, then the buffers of blocks. None if a size cannot be written down.
+/// The memory that a launch provides: what blocks share of reductions, then the buffers of blocks. None if a size
+/// cannot be written down.
 pub fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Workspace>> {
     let mut all = across::workspaces(stages.iter().map(|s| &s.stage), facts)?.concat();
     all.extend(parts::workspaces(stages, facts)?);
     Some(all)
 }
 
-/// Shared memory for each thread with which a multiprocessor of 228 KiB still holds the 2048 threads that it can, rounded down.
+/// Shared memory for each thread with which a multiprocessor of 228 KiB still holds the 2048 threads that it can,
+/// rounded down.
 const BYTES_OF_THREAD: u64 = 96;
 
 /// What each `.param` receives, the same for every entry point.
@@ -231,7 +233,8 @@ fn entry(
     builder.line(0);
     let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
     let are_copied_to_all = copied().any(|copy| copy.multicast.is_some());
-    // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers where they meet on their way.
+    // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers
+    // where they meet on their way.
     if are_copied_to_all || stages.iter().any(|s| s.stage.across_ctas()) {
         builder.sync_cluster();
     } else if !builder.kernel().barriers.is_empty() {

@@ -1,4 +1,5 @@
-//! Copies that several blocks of a cluster take together, in a loop nest: which slice a block copies, and to which blocks.
+//! Copies that several blocks of a cluster take together, in a loop nest: which slice a block copies, and to which
+//! blocks.
 //!
 //! ```text
 //! sync cluster                    the readers of the last instance are done, in all blocks
@@ -6,8 +7,9 @@
 //! await
 //! ```
 //!
-//! The barrier of each block expects all slices. A slice may come before the block has said so: the phase does not end before. That the barrier is in
-//! this phase, and the slot read, is what the barrier of the cluster in front says. Roles tell each other without one (`hand`).
+//! The barrier of each block expects all slices. A slice may come before the block has said so: the phase does not end
+//! before. That the barrier is in this phase, and the slot read, is what the barrier of the cluster in front says.
+//! Roles tell each other without one (`hand`).
 
 use std::collections::BTreeMap;
 

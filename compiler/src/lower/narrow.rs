@@ -26,7 +26,8 @@ use super::{Analysed, parts};
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
-/// What must fit 32 bits before anything is lowered; what lowering makes of it is looked at behind it ([`width`](super::width)).
+/// What must fit 32 bits before anything is lowered; what lowering makes of it is looked at after it
+/// ([`width`](super::width)).
 pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
@@ -98,7 +99,8 @@ pub fn conditions(program: &Program, facts: &Facts, bounded: &[Expr]) -> Option<
 
 /// The loops that stages inside others see as dimensions, each with a bound over dimensions alone.
 fn loops_as_extents(facts: &Facts, stages: &[Analysed]) -> Vec<(Var, Expr)> {
-    // Two stages in different nests may number their loops alike: the largest of what a number stands for is a bound of each.
+    // Two stages in different nests may number their loops alike: the largest of what a number stands for is a bound of
+    // each.
     let mut outer: Vec<(Var, Expr)> = Vec::new();
     let parents = stages.iter().filter_map(|s| s.stage.attach.as_ref()).map(|attach| attach.stage);
     let parents: std::collections::BTreeSet<usize> = parents.collect();
@@ -116,9 +118,9 @@ fn loops_as_extents(facts: &Facts, stages: &[Analysed]) -> Vec<(Var, Expr)> {
     outer
 }
 
-/// That every dimension has elements, and every dimension of every staged copy's tensor: a tensor map has no other, and what was proved
-/// of copies (runs inside their tensors, predicates that are waived, elements that stores leave alone) was proved for such sizes.
-/// A start of a tile that wraps in 32 bits lies far outside the tensor either way.
+/// That every dimension has elements, and every dimension of every staged copy's tensor: a tensor map has no other, and
+/// what was proved of copies (runs inside their tensors, predicates that are waived, elements that stores leave alone)
+/// was proved for such sizes. A start of a tile that wraps in 32 bits lies far outside the tensor either way.
 pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Constraint> {
     let copies = || stages.iter().flat_map(|s| &s.staged);
     let mut sizes: Vec<Expr> = copies().flat_map(|staged| &staged.axes).map(|axis| axis.size.clone()).collect();
@@ -144,8 +146,8 @@ pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Cons
     conditions
 }
 
-/// That tensor maps exist and coordinates reach every element, where indices have 64 bits: sizes and strides of tensors that tiles are
-/// copied from or to. Runs need nothing of the kind. None if one of them cannot be written down.
+/// That tensor maps exist and coordinates reach every element, where indices have 64 bits: sizes and strides of tensors
+/// that tiles are copied from or to. Runs need nothing of the kind. None if one of them cannot be written down.
 pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
     // The least bound of each expression.
     let mut bounded: Vec<(Expr, i64)> = Vec::new();
@@ -236,8 +238,8 @@ fn padded(domain: &Domain) -> Vec<Expr> {
     padded
 }
 
-/// A bound of the absolute value of an index expression, for the axes that this stage gives values; others are bounded by
-/// their own range.
+/// A bound of the absolute value of an index expression, for the axes that this stage gives values; others are bounded
+/// by their own range.
 fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexId) -> Expr {
     let go = |i| magnitude(program, analysed, padded, i);
     match program.algorithm.indices[id as usize] {

@@ -1,12 +1,14 @@
 //! Which buffers lie in the same shared memory, at different times.
 //!
-//! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers that share memory
-//! neither is *live* (an element may be read before the buffer is renewed) where an instance of the other one begins or is written; and a barrier
-//! of the block is between an access of one and a write to the other (`syncs`). **Formula.** Backward data flow over the structured program: a
-//! load makes its buffer live, its renewal ends that; a loop's end sees what its start does.
+//! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers
+//! that share memory neither is *live* (an element may be read before the buffer is renewed) where an instance of the
+//! other one begins or is written; and a barrier of the block is between an access of one and a write to the other
+//! (`syncs`). **Formula.** Backward data flow over the structured program: a load makes its buffer live, its renewal
+//! ends that; a loop's end sees what its start does.
 //!
-//! **Approximation.** What would take more work than there is to see is left apart. Roles run at one time: what lies in the same memory is of one role.
-//! Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
+//! **Approximation.** What would take more work than there is to see is left apart. Roles run at one time: what lies in
+//! the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or
+//! fetches write, and rings: what is under way has no place in the program.
 
 use super::syncs::Pass;
 use crate::extent::Expr;
@@ -81,7 +83,7 @@ impl Conflicts {
         }
     }
 
-    /// What is live in front of a region, from what is live behind it.
+    /// What is live before a region, from what is live after it.
     fn region(&mut self, kernel: &Kernel, region: RegionId, live: &mut Vec<bool>) {
         for statement in kernel.region(region).statements.iter().rev() {
             match &statement.kind {
@@ -139,8 +141,9 @@ mod tests {
     use super::*;
     use crate::kernel_ir::{Buffer, Builder, Sharing, Signature, Type};
 
-    /// A kernel of buffers `a`, `b`, … of so many elements each, written as steps: `a=` begins an instance and writes it, `a?` reads it, `|` is
-    /// a barrier, `(` and `)` are a loop, `<` and `>` a branch. For each buffer the one that it lies in.
+    /// A kernel of buffers `a`, `b`, … of so many elements each, written as steps: `a=` begins an instance and writes
+    /// it, `a?` reads it, `|` is a barrier, `(` and `)` are a loop, `<` and `>` a branch. For each buffer the one that
+    /// it lies in.
     fn shared(sizes: &[u32], steps: &str) -> String {
         let mut b = Builder::new(Signature {
             name: "k".to_owned(),

@@ -1,8 +1,9 @@
 //! Buffers of stages in global memory: every block has an equal part of a workspace, which no other block touches.
 //!
-//! **Property.** An element of a block's instance lies in the part of the block. **Formula.** A part has the slots of a ring, a slot the instances
-//! of a block's units; blocks of the launch follow each other. Nothing waits for other blocks, and barriers of the block order its accesses as
-//! they order those of shared memory (PTX manual, `bar.sync`: memory of any kind).
+//! **Property.** An element of a block's instance lies in the part of the block. **Formula.** A part has the slots of a
+//! ring, a slot the instances of a block's units; blocks of the launch follow each other. Nothing waits for other
+//! blocks, and barriers of the block order its accesses as they order those of shared memory (PTX manual, `bar.sync`:
+//! memory of any kind).
 
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::{ElementType, Size, SizeOp};
@@ -35,7 +36,8 @@ pub(super) fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Works
     Some(found)
 }
 
-/// A length that has a value where an extent of 0 divides: the loops that would come to the buffer have no iteration there.
+/// A length that has a value where an extent of 0 divides: the loops that would come to the buffer have no iteration
+/// there.
 fn with_divisors(size: &Size) -> Size {
     let mut ops: Vec<SizeOp> = Vec::with_capacity(size.ops.len());
     for op in size.ops.iter() {

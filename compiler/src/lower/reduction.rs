@@ -64,8 +64,8 @@ pub fn identity(op: Reduction, ty: ElementType) -> u64 {
     }
 }
 
-/// Whether a term comes before the best so far in an argmax or argmin: larger (smaller), or equal at a smaller index; a NaN comes
-/// before every number, and the first NaN before later ones. Needs no order of the terms.
+/// Whether a term comes before the best so far in an argmax or argmin: larger (smaller), or equal at a smaller index; a
+/// NaN comes before every number, and the first NaN before later ones. Needs no order of the terms.
 pub fn precedes(b: &mut Builder, op: Reduction, term: (ValueId, ValueId), best: (ValueId, ValueId)) -> ValueId {
     let compare = if op == Reduction::ArgMax { Compare::Gt } else { Compare::Lt };
     let earlier = b.compare(Compare::Lt, term.1, best.1);

@@ -1,8 +1,10 @@
-//! What happened since the last barrier, on some path: accesses of buffers, each with what is known of the iterations in which it happened.
+//! What happened since the last barrier, on some path: accesses of buffers, each with what is known of the iterations
+//! in which it happened.
 //!
-//! An access is remembered with two sets of loops. Those around it that had another iteration behind it, in that execution of theirs: it was not in
-//! the last one. And those around the present place that have begun another iteration since: this is not their first one since then. So of loops
-//! that are around both and have begun nothing since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
+//! An access is remembered with two sets of loops. Those around it that had another iteration after it, in that
+//! execution of theirs: it was not in the last one. And those around the present place that have begun another
+//! iteration since: this is not their first one since then. So of loops that are around both and have begun nothing
+//! since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 
 use std::rc::Rc;
 
@@ -19,7 +21,7 @@ const MOST_LOOPS: usize = 31;
 pub(super) struct Access {
     /// What was accessed there.
     pub group: Group,
-    /// By depth, loops around it that had another iteration behind it; all bits if nothing is known.
+    /// By depth, loops around it that had another iteration after it; all bits if nothing is known.
     own: u32,
     /// By depth, loops around the present place that have begun another iteration since; all bits if nothing is known.
     now: u32,
@@ -40,7 +42,7 @@ impl Access {
         self.own == u32::MAX
     }
 
-    /// Whether the loop around it at this depth had another iteration behind it, in that execution of it.
+    /// Whether the loop around it at this depth had another iteration after it, in that execution of it.
     pub const fn had_another(self, depth: usize) -> bool {
         depth < MOST_LOOPS && self.own >> depth & 1 == 1
     }
@@ -61,7 +63,7 @@ impl Access {
         Self { own: if is_around && is_same { self.own | bit } else { self.own }, now: self.now | bit, ..self }
     }
 
-    /// Behind a loop at this depth.
+    /// After a loop at this depth.
     const fn behind(self, depth: usize) -> Self {
         if self.is_anywhere() || depth >= MOST_LOOPS {
             return self;
@@ -135,7 +137,7 @@ impl Accesses {
         self.0.clear();
     }
 
-    /// Behind a barrier of so many threads, where an element has as many at most as `most`.
+    /// After a barrier of so many threads, where an element has as many at most as `most`.
     fn sync(&mut self, among: Sharing, most: Sharing) {
         if among >= most {
             return self.clear();
@@ -185,8 +187,8 @@ impl Uses {
     }
 }
 
-/// What happened since the last barrier of the cluster, which others of its blocks may not know. They run one program: what a thread of this one did,
-/// one of another may have done.
+/// What happened since the last barrier of the cluster, which others of its blocks may not know. They run one program:
+/// what a thread of this one did, one of another may have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InCluster {
     /// The block began, and made barriers of copies ready.
@@ -208,7 +210,8 @@ impl InCluster {
         Self { begun: false, touched: buffers(), spread: buffers(), waited, told: false }
     }
 
-    /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of one.
+    /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of
+    /// one.
     pub fn is_free(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
         let place = lies_in[buffer.index()];
         let used = |n: usize| lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
@@ -240,7 +243,8 @@ pub(super) struct Since {
     buffers: Vec<Rc<Uses>>,
     /// Barriers of copies were made ready.
     pub ready: bool,
-    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
+    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended
+    /// since.
     pub waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     pub touched: Vec<bool>,
@@ -309,7 +313,7 @@ impl Since {
         (0..lies_in.len()).any(|n| n != buffer.index() && lies_in[n] == place && self.touched[n])
     }
 
-    /// Behind a barrier of those who share an element of such a buffer, of so many threads in all.
+    /// After a barrier of those who share an element of such a buffer, of so many threads in all.
     pub fn sync(&mut self, kernel: &Kernel, among: Sharing, threads: u32) {
         if among == Sharing::Block || among == Sharing::Warp && threads <= WARP {
             // What is under way does not wait.
@@ -328,7 +332,7 @@ impl Since {
         }
     }
 
-    /// Behind a barrier of the cluster, for so many threads of each block.
+    /// After a barrier of the cluster, for so many threads of each block.
     pub fn sync_cluster(&mut self, kernel: &Kernel, threads: u32) {
         self.sync(kernel, Sharing::Block, threads);
         let InCluster { begun, touched, spread, waited, told } = &mut self.in_cluster;
@@ -367,7 +371,7 @@ impl Since {
         self.change(&|access| access.again(depth, is_around(access.group)));
     }
 
-    /// Behind a loop at this depth.
+    /// After a loop at this depth.
     pub fn behind(&mut self, depth: usize) {
         self.change(&|access| access.behind(depth));
     }

@@ -1,4 +1,5 @@
-//! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an element lies.
+//! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an
+//! element lies.
 
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
@@ -35,15 +36,16 @@ pub(super) struct Copy<'a> {
     pub parity: Option<VariableId>,
     /// The slot of the ring that the current instance has; none if there is one.
     slot: Option<VariableId>,
-    /// Of a ring to a tensor that another role hands over: instances that were copied so far, up to one less than the ring has slots.
+    /// Of a ring to a tensor that another role hands over: instances that were copied so far, up to one less than the
+    /// ring has slots.
     pub released: Option<VariableId>,
 }
 
-/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread, which stay
-/// loops: the assembler of CUDA 13 writes out hundreds of copies otherwise.
+/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected
+/// thread, which stay loops: the assembler of CUDA 13 writes out hundreds of copies otherwise.
 const WRITTEN_OUT: i128 = 16;
 
-/// A start of a region that is as good as any further in front of the tensor: no region has so many elements.
+/// A start of a region that is as good as any further before the tensor: no region has so many elements.
 const FAR_IN_FRONT: i64 = -(1 << 30);
 
 /// Which copy of an instance, along one axis: an element offset from the start of the region.
@@ -75,7 +77,7 @@ pub struct Held<'a> {
     pub staged: &'a Staged,
     /// Where it is.
     pub buffer: BufferId,
-    /// Elements in front of its slot; none if there is one slot.
+    /// Elements before its slot; none if there is one slot.
     pub base: Option<ValueId>,
     /// Where its region starts, along each axis of the TMA domain.
     pub starts: Vec<ValueId>,
@@ -96,7 +98,8 @@ pub(super) fn slot_after(b: &mut Builder, slot: ValueId, ahead: u32, ring: u32) 
     slot
 }
 
-/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance, `now` the parity, where it was read since.
+/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance, `now` the
+/// parity, where it was read since.
 pub(super) fn turn(b: &mut Builder, parity: VariableId, now: Option<ValueId>, next: ValueId) {
     let zero = b.index_literal(Type::I32, 0);
     let now = now.unwrap_or_else(|| b.get(parity));
@@ -130,7 +133,8 @@ pub(super) fn copies<'a>(
 }
 
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of its stage.
+    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of
+    /// its stage.
     fn new(
         b: &mut Builder,
         staged: &'a Staged,
@@ -191,9 +195,10 @@ impl<'a> Copy<'a> {
         slot_after(b, slot, ahead, self.staged.ring)
     }
 
-    /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices, coordinates of the
-    /// accelerator 32 bits. A start that needs more lies outside the tensor, and so does the nearest one that does not: no size is
-    /// above [`MOST_ELEMENTS`]. What is added to it may wrap, to far in front of the tensor.
+    /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices,
+    /// coordinates of the accelerator 32 bits. A start that needs more lies outside the tensor, and so does the nearest
+    /// one that does not: no size is above [`MOST_ELEMENTS`]. What is added to it may wrap, to far before the
+    /// tensor.
     pub fn corners(&self, b: &mut Builder, starts: Vec<ValueId>) -> Vec<ValueId> {
         if let Form::Runs(_) = self.staged.form {
             return starts;
@@ -246,7 +251,8 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Starts the copies that `counted` counts, from `spots` on, which lie `offset` elements behind the start of the slot.
+    /// Starts the copies that `counted` counts, from `spots` on, which lie `offset` elements after the start of the
+    /// slot.
     fn issue(&self, b: &mut Builder, issued: Issued<'_>, counted: &[Step], spots: &mut Vec<Spot>, offset: ValueId) {
         let Some((step, inner)) = counted.split_first() else {
             return self.copy(b, issued, spots, offset);
@@ -301,7 +307,8 @@ impl<'a> Copy<'a> {
         b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
     }
 
-    /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes must be zero.
+    /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes
+    /// must be zero.
     fn corner(&self, b: &mut Builder, starts: &[ValueId], spots: &[Spot]) -> Vec<ValueId> {
         let along = starts.iter().zip(spots);
         let mut corner: Vec<ValueId> = along
@@ -349,8 +356,8 @@ impl<'a> Copy<'a> {
         Some(parity)
     }
 
-    /// Behind the instance in `slot`: the next one has the next slot, and the next phase where the slots come around. `parity` is that of
-    /// the phase, where it was read since.
+    /// After the instance in `slot`: the next one has the next slot, and the next phase where the slots come around.
+    /// `parity` is that of the phase, where it was read since.
     pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
         let next = self.slot_after(b, slot, 1);
         if let Some(variable) = self.parity {
@@ -426,9 +433,9 @@ impl Held<'_> {
     }
 }
 
-/// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements of so many bytes (see [`Swizzle::apply`], with
-/// which the tests compare it). By row and chunk rather than by bits, because an offset is a sum of rows and columns: then the row is known,
-/// and often there is nothing to compute.
+/// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements of so many bytes (see
+/// [`Swizzle::apply`], with which the tests compare it). By row and chunk rather than by bits, because an offset is a
+/// sum of rows and columns: then the row is known, and often there is nothing to compute.
 pub(super) fn swizzled(b: &mut Builder, offset: ValueId, swizzle: Swizzle, bytes: u32, ty: Type) -> ValueId {
     if swizzle == Swizzle::None {
         return offset;
@@ -441,8 +448,8 @@ pub(super) fn swizzled(b: &mut Builder, offset: ValueId, swizzle: Swizzle, bytes
     b.index_xor(offset, mask)
 }
 
-/// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the start x of the
-/// box, in the tile's phase, with o < L and 0 ≤ x + o < S. The least candidate decides.
+/// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the
+/// start x of the box, in the tile's phase, with o < L and 0 ≤ x + o < S. The least candidate decides.
 fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId, index: Type) -> ValueId {
     let literal = |b: &mut Builder, n: i128| b.index_literal(Type::I32, i64::try_from(n).unwrap_or(i64::MAX));
     let start = b.index_add(start, spot.before);

@@ -74,7 +74,8 @@ fn builder() -> Builder {
     })
 }
 
-/// Copies every tile slot by slot, as the accelerator does, and then looks for every element of the region where its reader would.
+/// Copies every tile slot by slot, as the accelerator does, and then looks for every element of the region where its
+/// reader would.
 fn check(staged: &Staged) {
     let bytes = staged.element.bytes();
     let mut buffer: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
@@ -166,7 +167,8 @@ fn readers_look_where_copies_write() {
     }
 }
 
-/// The copies of an instance that starts at `start`: where each lies in the buffer, and where it starts in the tensor, outermost first.
+/// The copies of an instance that starts at `start`: where each lies in the buffer, and where it starts in the tensor,
+/// outermost first.
 fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     let mut b = builder();
     let copy = Copy::new(&mut b, staged, 0, &[], (None, &[]), Type::I32);
@@ -178,7 +180,7 @@ fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     found
 }
 
-/// Runs a region: where each of its tiles starts in the tensor, outermost first, behind where it lies in the buffer.
+/// Runs a region: where each of its tiles starts in the tensor, outermost first, after where it lies in the buffer.
 fn run(kernel: &Kernel, region: RegionId, loops: &mut BTreeMap<ValueId, i128>, found: &mut Vec<(i128, Vec<i128>)>) {
     for statement in &kernel.region(region).statements {
         match &statement.kind {
@@ -225,8 +227,9 @@ fn value(kernel: &Kernel, id: ValueId, loops: &BTreeMap<ValueId, i128>) -> i128 
     }
 }
 
-/// Theorem G's level 2, against the definition: after redirection no slot that was not asked for holds an element, and every slot that
-/// was asked for and lies in the tensor holds its own, wherever a region starts and however many boxes it has, in two dimensions.
+/// Theorem G's level 2, against the definition: after redirection no slot that was not asked for holds an element, and
+/// every slot that was asked for and lies in the tensor holds its own, wherever a region starts and however many boxes
+/// it has, in two dimensions.
 #[test]
 fn redirected_copies_have_no_live_slot() {
     let mut state = 17u64;

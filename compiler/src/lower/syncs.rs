@@ -1,21 +1,21 @@
 //! Which of the block's barriers are needed.
 //!
-//! Lowering puts a [`StatementKind::Sync`] wherever threads that use a buffer, or a copy and such threads, may need one, each place for
-//! itself. Here those are taken out without which everything is still ordered.
+//! Lowering puts a [`StatementKind::Sync`] wherever threads that use a buffer, or a copy and such threads, may need
+//! one, each place for itself. Here those are taken out without which everything is still ordered.
 //!
 //! **Property.** On every path, between two of these, in this order, there is a barrier:
 //!
-//! | before | behind |
+//! | before | after |
 //! | --- | --- |
 //! | barriers of copies are made ready | anything that uses one |
 //! | a thread reads or writes a buffer | a copy that fills it |
 //! | a thread waits for a phase of a barrier | the next phase begins |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
-//! | the block begins; what stands in the first three rows | a copy that fills buffers of several blocks, behind a barrier of the cluster |
-//! | the block begins; a thread reads or writes a buffer | a thread writes it in all blocks, behind a barrier of the cluster |
-//! | a thread writes a buffer in all blocks | a thread reads it, or the block ends, behind a barrier of the cluster |
-//! | the block begins | it tells other blocks that a slot is free, behind a barrier of the cluster |
-//! | a block tells others so | it ends, behind a barrier of the cluster |
+//! | the block begins; what stands in the first three rows | a copy that fills buffers of several blocks, after a barrier of the cluster |
+//! | the block begins; a thread reads or writes a buffer | a thread writes it in all blocks, after a barrier of the cluster |
+//! | a thread writes a buffer in all blocks | a thread reads it, or the block ends, after a barrier of the cluster |
+//! | the block begins | it tells other blocks that a slot is free, after a barrier of the cluster |
+//! | a block tells others so | it ends, after a barrier of the cluster |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
 //! | a thread reads or writes an instance of a buffer | another instance in its slot is written |
@@ -25,28 +25,33 @@
 //! | the first thread arrives | another one accesses a workspace or such a tensor, where its block is known to be the last |
 //! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
-//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use the separate checker judges.
-//! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
-//! readers. Behind an arrival, but not in the branch of the last block, nothing depends on it: other blocks may not have
-//! arrived, and no barrier of this one orders what they access.
+//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use
+//! the separate checker judges. In a block of one warp a barrier of the warp will do for all of them. What is read of a
+//! workspace is not written again, so that nobody waits for readers. After an arrival, but not in the branch of the
+//! last block, nothing depends on it: other blocks may not have arrived, and no barrier of this one orders what they
+//! access.
 //!
-//! In the three rows before the last three a barrier is needed only if different threads access an element, and one of warps or warpgroups will do if they
-//! are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or as the two accesses say with the conditions, loops and iterations in which
-//! they happen (`dependence`, `since`). A barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
+//! In the three rows before the last three a barrier is needed only if different threads access an element, and one of
+//! warps or warpgroups will do if they are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or
+//! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`, `since`). A
+//! barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
 //!
-//! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
-//! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
-//! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
+//! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is
+//! another one's. Threads read the newest instance, but of buffers that they fetch to ahead: there any of them. That a
+//! thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is
+//! enough.
 //!
-//! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
+//! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order
+//! between their writes; the next instance may give an element to another thread. A thread alone in its block has
+//! nobody to wait for: the last six rows and that of phases are void.
 //!
-//! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end; behind it comes what was before it only if it may have no iteration. Threads that branch apart are on both sides at a time.
-//! **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
-//! be kept that only some paths need, never taken out where one does. Paths are told apart by conditions, and by whether loops run, where several
-//! branches and loops share them or what one of them does says something of another (`guards`), while these have one value and in the next iteration;
-//! others are taken both ways.
+//! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what
+//! was before the loop or at the body's end; after it comes what was before it only if it may have no iteration.
+//! Threads that branch apart are on both sides at a time. **Approximation.** To copies by the accelerator a ring's
+//! slots are one buffer, and every wait for reads concerns every buffer: barriers may be kept that only some paths
+//! need, never taken out where one does. Paths are told apart by conditions, and by whether loops run, where several
+//! branches and loops share them or what one of them does says something of another (`guards`), while these have one
+//! value and in the next iteration; others are taken both ways.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,8 +68,8 @@ use crate::kernel_ir::{
     TensorPart, ValueId, WARP, WARPGROUP,
 };
 
-/// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
-/// the compiler. `blocks` is how many blocks run the kernel, over its dimensions.
+/// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it
+/// is: a defect of the compiler. `blocks` is how many blocks run the kernel, over its dimensions.
 pub(super) fn minimise(kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> {
     minimise_within(kernel, blocks, MOST_WORK).map(|(kernel, _)| kernel)
 }
@@ -237,7 +242,7 @@ impl<'a> Pass<'a> {
         self.work.get() > MOST_WORK
     }
 
-    /// What happened behind a region inside so many loops; none if something in it is not ordered.
+    /// What happened after a region inside so many loops; none if something in it is not ordered.
     fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
         for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
             self.work.set(self.work.get() + 1 + paths.len() as u64);
@@ -270,7 +275,7 @@ impl<'a> Pass<'a> {
                 StatementKind::Loop(l) => {
                     let mut many = false;
                     let [runs, skips] = self.sides(paths, Fact::Runs(l.count));
-                    // What was before the loop is behind it only where it has no iteration.
+                    // What was before the loop is after it only where it has no iteration.
                     let always = self.kernel.value(l.count).facts.range.low >= 1;
                     let skips = if always { Paths::new() } else { skips };
                     let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
@@ -325,12 +330,12 @@ impl<'a> Pass<'a> {
         Some(paths)
     }
 
-    /// The paths behind a region: what it binds is another value the next time.
+    /// The paths after a region: what it binds is another value the next time.
     fn forgotten(&self, region: RegionId, paths: Paths) -> Paths {
         self.known_as(paths, |fact| (self.kernel.value(fact.value()).region != region).then_some(fact))
     }
 
-    /// The paths behind an iteration, where what it binds was so in the iteration before.
+    /// The paths after an iteration, where what it binds was so in the iteration before.
     fn iterated(&self, body: RegionId, paths: Paths) -> Paths {
         let bound = |fact: Fact| self.kernel.value(fact.value()).region == body;
         self.known_as(paths, |fact| if bound(fact) { self.guards.before(fact) } else { Some(fact) })
@@ -558,7 +563,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before belongs to the last one.
+/// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before
+/// belongs to the last one.
 fn accessed(kind: &StatementKind) -> Option<BufferId> {
     let memory = match kind {
         StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => load.memory,

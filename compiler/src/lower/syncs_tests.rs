@@ -61,7 +61,7 @@ fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>, blocks
     b.end_elect();
 }
 
-/// The kernel's text behind the pass, one word for each statement that matters.
+/// The kernel's text after the pass, one word for each statement that matters.
 fn minimal(b: Builder) -> Option<String> {
     let kernel = minimise(b.finish().unwrap(), None)?;
     let words = ["sync cluster", "sync", "spread", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
@@ -86,7 +86,7 @@ fn one_barrier_serves_what_comes_before_it() {
     assert_eq!(minimal(b).as_deref(), Some("sync copy await = s[ sync copy"));
 }
 
-/// In a loop, the barrier in front of the loop goes, if the loop has one at its head anyway.
+/// In a loop, the barrier before the loop goes, if the loop has one at its head anyway.
 #[test]
 fn a_loop_keeps_its_own() {
     let (mut b, buffer, zero) = builder();
@@ -213,7 +213,7 @@ fn arrivals_are_between_barriers() {
     assert_eq!(arrival([false, true], true, true), Some(0));
 }
 
-/// What is not for the last block waits for nobody behind an arrival that others are not told of.
+/// What is not for the last block waits for nobody after an arrival that others are not told of.
 #[test]
 fn an_arrival_that_is_not_told_keeps_nobody() {
     let (mut b, _, zero) = builder();
@@ -230,7 +230,8 @@ fn an_arrival_that_is_not_told_keeps_nobody() {
     assert_eq!(kernel.regions[0].statements.iter().filter(is_sync).count(), 0);
 }
 
-/// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.
+/// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of
+/// the other.
 #[test]
 fn buffers_in_turn_need_one_barrier_each() {
     let (mut b, first, _) = builder();
@@ -261,7 +262,8 @@ fn a_thread_alone_waits_for_nobody() {
     assert_eq!(minimal(b), None);
 }
 
-/// Straight on, and around a loop: writes and reads of an instance, reads and writes of the next, writes of both that nobody reads.
+/// Straight on, and around a loop: writes and reads of an instance, reads and writes of the next, writes of both that
+/// nobody reads.
 #[test]
 fn instances_are_apart() {
     let parts = |loops: bool, parts: &[&str]| {
@@ -326,7 +328,7 @@ fn slots_in_turn_need_one_barrier() {
     assert_eq!(ring(1, [false, true]), None);
 }
 
-/// What others fetched is seen behind a barrier behind the wait; one barrier orders the next copies to a slot, too.
+/// What others fetched is seen after a barrier after the wait; one barrier orders the next copies to a slot, too.
 #[test]
 fn fetches_need_a_barrier_behind_their_wait() {
     let ring = |syncs: [bool; 3]| {
@@ -388,7 +390,8 @@ fn units_wait_for_themselves() {
     assert_eq!(kept(192, &[Warp]), "sync warp");
 }
 
-/// Stages that conditions guard: where none of them holds, there is nothing to order, and where both do, each stage has its barrier.
+/// Stages that conditions guard: where none of them holds, there is nothing to order, and where both do, each stage has
+/// its barrier.
 #[test]
 fn branches_whose_conditions_go_together_are_one_path() {
     let shared = |second: &dyn Fn(&mut Builder, ValueId) -> ValueId| {
@@ -511,10 +514,11 @@ fn barriers_stay_beyond_the_limit_of_work() {
     assert_eq!(found[2].0, 0);
 }
 
-/// A copy to several blocks stands behind a barrier of the cluster: their barriers are ready, and their readers done.
+/// A copy to several blocks stands after a barrier of the cluster: their barriers are ready, and their readers done.
 #[test]
 fn copies_to_several_blocks_wait_for_all() {
-    // How each of two instances in a row, and each in a loop, waits for readers; by barriers of the cluster or of the block.
+    // How each of two instances in a row, and each in a loop, waits for readers; by barriers of the cluster or of the
+    // block.
     let run = |in_loop: bool, first: bool, inside: bool| {
         let (mut b, buffer, zero) = block_in(2, 64);
         let barrier = b.barrier(1);

@@ -1,8 +1,9 @@
 //! Index integers and conditions of a kernel as expressions and their ways to hold.
 //!
-//! **Property.** Where a value matters, it is what its expression says; a condition has a truth value only if all expressions of one of its ways are
-//! not negative. Each value is looked at once, however many others are made of it. **Approximation.** What is no arithmetic is a variable; a
-//! condition that is no comparison, and one with many ways, may hold anywhere.
+//! **Property.** Where a value matters, it is what its expression says; a condition has a truth value only if all
+//! expressions of one of its ways are not negative. Each value is looked at once, however many others are made of it.
+//! **Approximation.** What is no arithmetic is a variable; a condition that is no comparison, and one with many ways,
+//! may hold anywhere.
 
 use std::collections::BTreeMap;
 
@@ -185,7 +186,8 @@ impl<'a, M: Meaning> Terms<'a, M> {
     }
 }
 
-/// The ways to make two things true, whatever stands for their expressions; the ways of one where there are many, which only leaves something out.
+/// The ways to make two things true, whatever stands for their expressions; the ways of one where there are many, which
+/// only leaves something out.
 pub(super) fn both<T: Clone + Ord>(a: &[Vec<T>], b: &[Vec<T>]) -> Vec<Vec<T>> {
     if a.len() * b.len() > MOST_WAYS {
         return if a.len() <= b.len() { a.to_vec() } else { b.to_vec() };

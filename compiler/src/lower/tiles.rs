@@ -5,12 +5,14 @@
 //! for n in 0..⌊(tiles − 1 − first) / step⌋ + 1 { tile first + n · step }
 //! ```
 //!
-//! **Property.** Of c clusters, c ≥ 1, the one with the number f takes the tiles below the number of tiles that are f modulo c: each tile is taken once,
-//! whatever c is. All blocks of a cluster come to each iteration, and all threads of a block. **Formula.** For f ≥ `tiles` the quotient, rounded
-//! down, is −1 at most: no iteration. Nothing is larger than the number of tiles or of clusters, which fit 31 bits.
+//! **Property.** Of c clusters, c ≥ 1, the one with the number f takes the tiles below the number of tiles that are f
+//! modulo c: each tile is taken once, whatever c is. All blocks of a cluster come to each iteration, and all threads of
+//! a block. **Formula.** For f ≥ `tiles` the quotient, rounded down, is −1 at most: no iteration. Nothing is larger
+//! than the number of tiles or of clusters, which fit 31 bits.
 //!
-//! To what is inside, it is a loop like others: what a tile leaves in shared memory is read before the next one writes it (`syncs`), slots of rings and
-//! phases of barriers are variables of the kernel that go on where they stopped, and variables of accumulators are declared anew.
+//! To what is inside, it is a loop like others: what a tile leaves in shared memory is read before the next one writes
+//! it (`syncs`), slots of rings and phases of barriers are variables of the kernel that go on where they stopped, and
+//! variables of accumulators are declared anew.
 
 use super::Analysed;
 use super::across::clusters;
@@ -40,7 +42,7 @@ pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: 
     let tile = b.index_add(first, moved);
     b.assume(tile, Range::new(0, MOST_TILES - 1));
     b.assume_tile(tile);
-    // The next tile's accesses of memory that blocks share come behind this one's arrivals.
+    // The next tile's accesses of memory that blocks share come after this one's arrivals.
     if stages.iter().any(|s| s.stage.across_blocks().next().is_some()) {
         b.sync();
     }
@@ -58,7 +60,8 @@ fn own(b: &mut Builder) -> [ValueId; 2] {
     [cluster, clusters]
 }
 
-/// Closes the loop, of a role or of all threads. Shared memory stays until the accelerator has read what rings still hold.
+/// Closes the loop, of a role or of all threads. Shared memory stays until the accelerator has read what rings still
+/// hold.
 pub(super) fn end(b: &mut Builder, copies: &[Vec<Copy<'_>>], role: Option<usize>) {
     b.end_loop();
     // A store with one buffer has been waited for.

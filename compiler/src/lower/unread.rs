@@ -2,8 +2,8 @@
 
 use crate::kernel_ir::{InRoles, Kernel, Memory, StatementKind};
 
-/// The kernel without stores to buffers that no thread and no copy reads. The buffers stay, and so does what roles hand to each other: that is said of
-/// whole stages.
+/// The kernel without stores to buffers that no thread and no copy reads. The buffers stay, and so does what roles hand
+/// to each other: that is said of whole stages.
 pub(super) fn without_unread(mut kernel: Kernel) -> Kernel {
     let roles = InRoles::of(&kernel);
     let is_read = |kind: &StatementKind| match kind {

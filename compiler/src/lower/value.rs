@@ -142,7 +142,8 @@ impl<'a> Values<'a> {
             Index::Value(v) => {
                 let mut value = self.value(b, v, scope);
                 if self.program.algorithm.types[v as usize] == ElementType::U64 {
-                    // As an index it is never negative; what does not fit 63 bits lies outside everything, at the largest index too.
+                    // As an index it is never negative; what does not fit 63 bits lies outside everything, at the
+                    // largest index too.
                     let most = b.literal(ElementType::U64, i64::MAX as u64);
                     value = b.binary(Binary::Min, value, most);
                 }
@@ -266,7 +267,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition itself.
+    /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition
+    /// itself.
     fn choose(
         &mut self,
         b: &mut Builder,
@@ -476,7 +478,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number` tells elements apart.
+    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number`
+    /// tells elements apart.
     fn load_lane(
         &mut self,
         b: &mut Builder,
@@ -529,7 +532,8 @@ impl<'a> Values<'a> {
         inside
     }
 
-    /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the buffer.
+    /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the
+    /// buffer.
     fn staged_lane(
         &mut self,
         b: &mut Builder,
@@ -592,8 +596,8 @@ impl<'a> Values<'a> {
         self.finish(b, &accumulator)
     }
 
-    /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard` holds, if there is
-    /// one; elsewhere they are zero.
+    /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard`
+    /// holds, if there is one; elsewhere they are zero.
     pub fn start(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope, guard: Option<ValueId>) -> Accumulator {
         let algorithm = &self.program.algorithm;
         match algorithm.values[id as usize] {
@@ -672,7 +676,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Two parts of a reduction as one: states of the left part and of the right one, as [`Accumulator::variables`] are.
+    /// Two parts of a reduction as one: states of the left part and of the right one, as [`Accumulator::variables`]
+    /// are.
     pub fn merge(&mut self, b: &mut Builder, id: AlgorithmValue, left: &[ValueId], right: &[ValueId]) -> Vec<ValueId> {
         let algorithm = &self.program.algorithm;
         match algorithm.values[id as usize] {

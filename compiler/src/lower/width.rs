@@ -22,7 +22,7 @@ const FRESH: Var = 1 << 20;
 /// Ends of a range that is small.
 const SMALL: i64 = 1 << 16;
 
-/// A tile that starts at 2³¹ or less than this behind it is outside of any tensor; as a number with a sign, it starts
+/// A tile that starts at 2³¹ or less than this after it is outside of any tensor; as a number with a sign, it starts
 /// below −2³⁰, and is outside as well.
 const MOST_BEHIND: i128 = 1 << 30;
 
@@ -191,7 +191,7 @@ impl Pass<'_> {
     }
 }
 
-/// What values stand for: variables behind the dimensions.
+/// What values stand for: variables after the dimensions.
 struct Numbers<'a> {
     kernel: &'a Kernel,
     next: Var,

@@ -1,5 +1,5 @@
-//! Every access that a stage makes to a tensor parameter, as expressions over dimensions and leaves; intermediates are followed
-//! into their equations, as lowering inlines them.
+//! Every access that a stage makes to a tensor parameter, as expressions over dimensions and leaves; intermediates are
+//! followed into their equations, as lowering inlines them.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,8 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
     collect_served(program, facts, stage, symbolic, &|_, _, _| false).map(|found| found.tensors)
 }
 
-/// Whether a read of a source is served by another stage: what it reads, its value, and whether it is in the terms of the stage's reduction.
+/// Whether a read of a source is served by another stage: what it reads, its value, and whether it is in the terms of
+/// the stage's reduction.
 pub type Serves<'a> = dyn Fn(Source, ValueId, bool) -> bool + 'a;
 
 /// The accesses of a stage, of which others serve some reads. None if inlining passes [`INLINE_LIMIT`].
@@ -173,7 +174,8 @@ struct Collector<'a> {
     /// Next free variable, for axes of inner reductions.
     next: Var,
     exposed: Option<ValueId>,
-    /// Inside a side of an `if`: lanes may disagree on whether the read happens, and its proof holds only where it does.
+    /// Inside a side of an `if`: lanes may disagree on whether the read happens, and its proof holds only where it
+    /// does.
     conditional: bool,
     /// The axes of the inner reductions around, outermost first.
     inner: Vec<Inner>,

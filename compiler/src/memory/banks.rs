@@ -1,10 +1,10 @@
 //! Bank conflicts: how many cycles the accesses of shared memory take that the schedule decides.
 //!
-//! **Property.** The cycles counted are those that the emulator counts, access by access, for every warp of a block and every iteration
-//! looked at. **Formula.** The definition: the place of each lane's element in the layout, and the banks' rule ([`banks`]). Neither the start
-//! of a buffer nor that of a slot matters, which are whole words. **Approximation.** Loops are followed as far as [`POINTS`] goes, those
-//! first that move the place. Lanes that a predicate keeps away are left out where sizes do not decide it; nothing is said of places that
-//! depend on sizes.
+//! **Property.** The cycles counted are those that the emulator counts, access by access, for every warp of a block and
+//! every iteration looked at. **Formula.** The definition: the place of each lane's element in the layout, and the
+//! banks' rule ([`banks`]). Neither the start of a buffer nor that of a slot matters, which are whole words.
+//! **Approximation.** Loops are followed as far as [`POINTS`] goes, those first that move the place. Lanes that a
+//! predicate keeps away are left out where sizes do not decide it; nothing is said of places that depend on sizes.
 
 use tilewright_kernel::banks;
 
@@ -249,8 +249,8 @@ impl<'a> Walk<'a> {
         conditions.filter(|e| self.is_known(e)).collect()
     }
 
-    /// The variables that are loops, each with its number of values, their distance, and whether it moves the place; inner reductions among
-    /// them.
+    /// The variables that are loops, each with its number of values, their distance, and whether it moves the place;
+    /// inner reductions among them.
     fn loops(
         &self,
         shape: Shape<'_>,
@@ -293,8 +293,8 @@ impl<'a> Walk<'a> {
         Some(loops)
     }
 
-    /// Sets the variables that tell threads apart, and those of inner reductions, which are so far from their lower ends; whether the thread
-    /// accesses something.
+    /// Sets the variables that tell threads apart, and those of inner reductions, which are so far from their lower
+    /// ends; whether the thread accesses something.
     fn lane(
         &self,
         thread: i128,
@@ -344,7 +344,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Shortens loops until they have so many iterations together, those first that do not move the place; whether they were so short.
+/// Shortens loops until they have so many iterations together, those first that do not move the place; whether they
+/// were so short.
 fn shorten(loops: &mut [(usize, i128, i128, bool)], most: i128) -> bool {
     let all = |loops: &[(usize, i128, i128, bool)]| loops.iter().fold(1_i128, |n, l| n.saturating_mul(l.1));
     let complete = all(loops) <= most;

@@ -1,8 +1,8 @@
 //! How many lanes of a vector a thread accesses together in the buffer of a stage in shared memory.
 //!
-//! **Property.** Lanes that go together are neighbours in the buffer, and start at a multiple of their number. **Formula.** That of
-//! [`super::vector`], for the place of an element in the buffer; where chunks of 16 bytes change places, lanes of one chunk. An exclusive
-//! or is the same for all lanes where both its operands are.
+//! **Property.** Lanes that go together are neighbours in the buffer, and start at a multiple of their number.
+//! **Formula.** That of [`super::vector`], for the place of an element in the buffer; where chunks of 16 bytes change
+//! places, lanes of one chunk. An exclusive or is the same for all lanes where both its operands are.
 
 use super::access;
 use super::vector::{Along, Class, Vector};
@@ -16,7 +16,8 @@ use crate::schedule::{self, Layout, Place, Spot, Stage};
 /// Bytes that change places together in a swizzle.
 const CHUNK_BYTES: u32 = 16;
 
-/// Of elements of so many bytes that the stage writes: the lanes that are written together; 1 where each lane goes by itself.
+/// Of elements of so many bytes that the stage writes: the lanes that are written together; 1 where each lane goes by
+/// itself.
 pub fn written(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, bytes: u32) -> u32 {
     let place = access::of_roots(&stage.place_in(layout), stage, symbolic);
     together(vector.classify(&place, symbolic, &stage.facts), layout, vector, bytes)

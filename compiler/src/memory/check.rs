@@ -1,9 +1,9 @@
 //! The verdict on a vectorised axis: its guards and its accesses, proved, refuted with a witness, or open.
 //!
-//! Property: a stage without a finding has, for every admissible size, only vectors that are whole, contiguous and aligned. What
-//! the expressions of [`super::vector`] do not prove is searched: admissible sizes by their sum, then points
-//! lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none is a proof.
-//! Reads may stay open where each lane can read its own element instead.
+//! Property: a stage without a finding has, for every admissible size, only vectors that are whole, contiguous and
+//! aligned. What the expressions of [`super::vector`] do not prove is searched: admissible sizes by their sum, then
+//! points lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none
+//! is a proof. Reads may stay open where each lane can read its own element instead.
 //!
 //! What is said of all that is found is for `finding` to decide.
 
@@ -122,8 +122,9 @@ impl Check<'_> {
         named.filter(is_stride).filter(|v| self.facts.from(*v, 0).is_some()).collect()
     }
 
-    /// These dimensions with strides of outputs as the launcher asks for them: no tensor that is written overlaps itself. From the
-    /// innermost one, each is the first that steps over what is inside; of those in `varied`, the next ones are tried too.
+    /// These dimensions with strides of outputs as the launcher asks for them: no tensor that is written overlaps
+    /// itself. From the innermost one, each is the first that steps over what is inside; of those in `varied`, the next
+    /// ones are tried too.
     fn layouts(&self, dims: &[i64], varied: &[Var]) -> Vec<Vec<i64>> {
         let settable = self.output_strides();
         let value = |size: &Size, dims: &[i64]| size.eval(dims).unwrap_or(0);
@@ -182,7 +183,8 @@ impl Check<'_> {
         if vector.lanes == 1 {
             return; // no vector: any element will do
         }
-        // One finding for the guards, and one for what is done to a tensor: the one with the smallest witness, if there is one.
+        // One finding for the guards, and one for what is done to a tensor: the one with the smallest witness, if there
+        // is one.
         let mut found: Vec<(Option<(u16, bool)>, Finding)> = Vec::new();
         found.extend(self.guards(vector).map(|f| (None, f)));
         for access in accesses {
@@ -262,8 +264,8 @@ impl Check<'_> {
         }))
     }
 
-    /// Whether the predicates that tell lanes apart hold for all lanes or for none, where literals decide that: then every point
-    /// of the loops concerned is visited, whatever the other sizes are.
+    /// Whether the predicates that tell lanes apart hold for all lanes or for none, where literals decide that: then
+    /// every point of the loops concerned is visited, whatever the other sizes are.
     fn is_never_cut(&self, vector: &Vector) -> bool {
         let domain = &self.stage.domain;
         let predicates: Vec<Predicate> =
@@ -501,7 +503,8 @@ impl Check<'_> {
         }))
     }
 
-    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector crosses.
+    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector
+    /// crosses.
     fn rows_straddle(&self, vector: &Vector) -> bool {
         let straddles =
             |root: &AxisId| vector.along(&self.symbolic.values[*root], self.symbolic, self.facts) == Along::Straddles;
@@ -540,8 +543,8 @@ impl Check<'_> {
         (vars, dims)
     }
 
-    /// The first value of the inner axes of an access for which `test` gives something. What has no value, for overflow, ends
-    /// the budget: nothing was decided then.
+    /// The first value of the inner axes of an access for which `test` gives something. What has no value, for
+    /// overflow, ends the budget: nothing was decided then.
     fn over_inner<W>(
         inner: &[Inner],
         values: &mut Vec<i128>,

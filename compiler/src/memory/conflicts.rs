@@ -1,7 +1,8 @@
-//! Who accesses each buffer of shared memory, how long that takes, and what would take less: for `explain`, and as warnings.
+//! Who accesses each buffer of shared memory, how long that takes, and what would take less: for `explain`, and as
+//! warnings.
 //!
-//! **Property.** A layout is proposed only if the cycles of all accesses of its buffer were counted with it ([`super::banks`]), with the vectors
-//! that there are. Whether it also fits is checked with all buffers at one time.
+//! **Property.** A layout is proposed only if the cycles of all accesses of its buffer were counted with it
+//! ([`super::banks`]), with the vectors that there are. Whether it also fits is checked with all buffers at one time.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::Swizzle;
@@ -27,7 +28,8 @@ const TRIED_POINTS: usize = 32;
 /// Bytes of padding up to which layouts are tried: all banks once.
 const PADDING: i128 = 128;
 
-/// Counts the cycles of every access of a buffer, and warns of those that take at least twice as long as they would without conflicts.
+/// Counts the cycles of every access of a buffer, and warns of those that take at least twice as long as they would
+/// without conflicts.
 pub fn find(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
     let kernel = Around { program, dims: facts.dims(), stages: analysed };
     let mut uses: Vec<(usize, Use)> = Vec::new();
@@ -172,7 +174,7 @@ impl<'a> Around<'a> {
         let Analysed { stage, symbolic, vector, .. } = &self.stages[access.by];
         let (holds, facts, bytes) = (&self.stages[held].stage, &stage.facts, access.element.bytes());
         let run = self.run(holds, layout, access, vector.as_ref());
-        // Variables of exclusive ors get numbers behind all others.
+        // Variables of exclusive ors get numbers after all others.
         let (offset, opaque) = match access.read {
             None => (access::of_roots(&stage.place_in(layout), stage, symbolic), Vec::new()),
             Some(read) => {
@@ -227,8 +229,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors; the least padding with
-    /// which none is slow, if there is one.
+    /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors; the
+    /// least padding with which none is slow, if there is one.
     fn remedy(&self, held: usize, now: &[Counted], count: &dyn Fn(&Layout, usize) -> Vec<Counted>) -> Remedy {
         let stage = &self.stages[held].stage;
         let runs = |found: &[Counted]| found.iter().map(|d| d.as_ref().map(|d| d.1)).collect::<Vec<_>>();
@@ -277,7 +279,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Layouts to try: more padding behind one axis, the least first; then swizzles.
+    /// Layouts to try: more padding after one axis, the least first; then swizzles.
     fn candidates(&self, stage: &Stage, now: &[Counted]) -> Vec<Layout> {
         let algorithm = &stage.program.algorithm;
         let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
@@ -359,7 +361,8 @@ fn evaluate(e: &Expr, opaque: &[Xor], values: &[i128]) -> Option<i128> {
 }
 
 impl Staged {
-    /// Where an element lies in the buffer before the swizzle, given its offsets in the region: elements from the start of its slot.
+    /// Where an element lies in the buffer before the swizzle, given its offsets in the region: elements from the start
+    /// of its slot.
     fn element_at(&self, offsets: &[i128]) -> i128 {
         let part = |step: &Step| {
             let boxed = &self.axes[step.axis].boxed;

@@ -1,8 +1,9 @@
 //! What one `cp.async` of a stage moves.
 //!
-//! **Property.** The elements that are moved at once are neighbours in the tensor and in the buffer, start at a multiple of their length in both,
-//! and are 4, 8 or 16 bytes (PTX manual, `cp.async`). **Formula.** The lanes of a vector, if both places are known to be such vectors; else
-//! each element by itself. Longer vectors are moved 16 bytes at a time.
+//! **Property.** The elements that are moved at once are neighbours in the tensor and in the buffer, start at a
+//! multiple of their length in both, and are 4, 8 or 16 bytes (PTX manual, `cp.async`). **Formula.** The lanes of a
+//! vector, if both places are known to be such vectors; else each element by itself. Longer vectors are moved 16 bytes
+//! at a time.
 
 use super::vector::{Access, Class, Vector};
 use crate::diag::Diagnostics;

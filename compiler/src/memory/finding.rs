@@ -1,8 +1,8 @@
 //! What is said about a vector: of everything that was found, the causes.
 //!
-//! Property: each finding that is kept has a remedy of its own, and after the remedies of those kept none of the others is left.
-//! An axis along which the result is scattered is the wrong axis, whatever its size; a fact that is missing is missed once, though
-//! guards and accesses need it alike. What could not be proved is said only if nothing was refuted.
+//! Property: each finding that is kept has a remedy of its own, and after the remedies of those kept none of the others
+//! is left. An axis along which the result is scattered is the wrong axis, whatever its size; a fact that is missing is
+//! missed once, though guards and accesses need it alike. What could not be proved is said only if nothing was refuted.
 
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;

@@ -1,14 +1,15 @@
 //! Vector legality: contiguity, alignment, divisibility, decided at the axis that is finally vectorised.
 //!
-//! Property: every access called [`Class::Vector`] has, at every point whose lane 0 passes the guards, all V lanes inside, at
-//! neighbouring offsets, starting at a multiple of V elements; so one aligned access serves all lanes.
+//! Property: every access called [`Class::Vector`] has, at every point whose lane 0 passes the guards, all V lanes
+//! inside, at neighbouring offsets, starting at a multiple of V elements; so one aligned access serves all lanes.
 //!
-//! An offset is a quasi-affine expression E over the leaves, E = E(…, v, …). Quotients that contain the lane v are *frozen*:
-//! ⌊(A + c·v) / N⌋ = ⌊A / N⌋ for 0 ≤ v < V if c·V | A and c·V | N (merging discontiguous axes is legal exactly when the vector
-//! divides the inner extent: *Divisibility of Split*, discontiguous IterDomains), or if 0 ≤ A and A + c·(V−1) < N, and then both
-//! are 0. After that E = base + step·v with both free of v; a contiguous merge cancels its quotients by itself, which is the
-//! alternative to a factor that divides (docs/theory.md, Vectors). The access is a vector iff step = 1 and V | base. A guard `index < extent` is
-//! uniform over the lanes iff its index is frozen to step 0, or to step 1 with V | base and V | extent.
+//! An offset is a quasi-affine expression E over the leaves, E = E(…, v, …). Quotients that contain the lane v are
+//! *frozen*: ⌊(A + c·v) / N⌋ = ⌊A / N⌋ for 0 ≤ v < V if c·V | A and c·V | N (merging discontiguous axes is legal
+//! exactly when the vector divides the inner extent: *Divisibility of Split*, discontiguous IterDomains), or if 0 ≤ A
+//! and A + c·(V−1) < N, and then both are 0. After that E = base + step·v with both free of v; a contiguous merge
+//! cancels its quotients by itself, which is the alternative to a factor that divides (docs/theory.md, Vectors). The
+//! access is a vector iff step = 1 and V | base. A guard `index < extent` is uniform over the lanes iff its index is
+//! frozen to step 0, or to step 1 with V | base and V | extent.
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in [`super::check`].
 
@@ -81,8 +82,8 @@ impl Vector {
         }
     }
 
-    /// Whether `e ≥ 0` provably holds for all lanes where it holds for one: e does not change, or falls by one a lane from one below a multiple
-    /// of their number, or rises by one from such a multiple.
+    /// Whether `e ≥ 0` provably holds for all lanes where it holds for one: e does not change, or falls by one a lane
+    /// from one below a multiple of their number, or rises by one from such a multiple.
     pub fn is_uniform(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> bool {
         let Along::Affine { base, step } = self.along(e, symbolic, facts) else { return false };
         match step.as_constant() {
@@ -121,8 +122,8 @@ impl Vector {
         if base.is_unknown() || step.is_unknown() { Along::Straddles } else { Along::Affine { base, step } }
     }
 
-    /// `e` with every quotient that contains the lane replaced by one that does not; none if one changes inside the vector.
-    /// `in_row` supposes that none does.
+    /// `e` with every quotient that contains the lane replaced by one that does not; none if one changes inside the
+    /// vector. `in_row` supposes that none does.
     fn freeze(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts, in_row: bool) -> Option<Expr> {
         if !e.vars().contains(&self.var) {
             return Some(e.clone());

@@ -1,7 +1,8 @@
-//! Staged copies by threads as equations: `stage xs[i, j] = x …` computes `xs[i, j] = x[i, j]` for the readers of `x` around it.
+//! Staged copies by threads as equations: `stage xs[i, j] = x …` computes `xs[i, j] = x[i, j]` for the readers of `x`
+//! around it.
 //!
-//! The equations come behind those of the algorithm, which stays what was written: no value refers to them, and only the schedule says
-//! which reads take them. Staging adds no rounding, so that the result is the same.
+//! The equations come after those of the algorithm, which stays what was written: no value refers to them, and only
+//! the schedule says which reads take them. Staging adds no rounding, so that the result is the same.
 
 use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, Index, IndexId, Run, Source, Value};
 use tilewright_kernel::info::ParameterKind;
@@ -11,8 +12,8 @@ use super::{CopyEquation, Program};
 use crate::syntax::{Span, ast};
 
 impl Program {
-    /// Adds an equation for each staged copy that threads make; copies of what does not exist, or with another number of axes than
-    /// their source has, get none.
+    /// Adds an equation for each staged copy that threads make; copies of what does not exist, or with another number
+    /// of axes than their source has, get none.
     pub(super) fn add_copies(&mut self) {
         for at in 0..self.stages.len() {
             let stage = &self.stages[at].ast;

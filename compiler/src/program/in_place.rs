@@ -1,5 +1,5 @@
-//! `inout`: an element is overwritten by the equation that defines the tensor, so nothing may read it but that equation,
-//! at exactly the element that it then writes.
+//! `inout`: an element is overwritten by the equation that defines the tensor, so nothing may read it but that
+//! equation, at exactly the element that it then writes.
 
 use tilewright_kernel::algorithm::{Index, IndexId, Source, Value};
 use tilewright_kernel::info::Role;
@@ -43,8 +43,8 @@ pub(super) fn check(signature: &Signature, plan: &Plan<'_>, nodes: &Nodes, sites
     }
 }
 
-/// The first point with small coordinates at which the indices are not the point itself, and where they lead; none where
-/// they depend on more than the equation's axes.
+/// The first point with small coordinates at which the indices are not the point itself, and where they lead; none
+/// where they depend on more than the equation's axes.
 fn witness(nodes: &Nodes, indices: &[IndexId], axes: &[u32]) -> Option<(Vec<i64>, Vec<i64>)> {
     const SIDE: i64 = 3;
     const POINTS: i64 = 3 * 3 * 3 * 3;

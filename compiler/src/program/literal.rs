@@ -83,7 +83,8 @@ fn float(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
     Ok(bits)
 }
 
-/// A non-negative number rounded once, given the nearest `f64` and on which side of it the number lies. None if it is too large.
+/// A non-negative number rounded once, given the nearest `f64` and on which side of it the number lies. None if it is
+/// too large.
 fn round(nearest: f64, side: Ordering, format: Format) -> Option<u64> {
     let raw = nearest.to_bits();
     // nearest = significand · 2^scale

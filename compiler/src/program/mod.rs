@@ -94,7 +94,7 @@ pub struct Program {
     pub schedules: Vec<Schedule>,
     /// Staged copies, in source order.
     pub stages: Vec<Stage>,
-    /// The equations of those that threads make: behind the equations that were written.
+    /// The equations of those that threads make: after the equations that were written.
     pub copies: Vec<CopyEquation>,
     /// Equations that an `inline` statement names.
     pub inlined: Vec<Inlined>,
@@ -210,7 +210,7 @@ impl Program {
         self.launches(&ast::LaunchItemKind::Persistent)
     }
 
-    /// Whether a launch may begin before the one in front of it has ended.
+    /// Whether a launch may begin before the one before it has ended.
     pub fn is_dependent(&self) -> bool {
         self.launches(&ast::LaunchItemKind::Dependent)
     }

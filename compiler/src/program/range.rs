@@ -9,14 +9,14 @@
 //!
 //! An intermediate's range is *simple* or it must be written: the smallest lower and the largest upper bound among its
 //! readers must be comparable by their difference and the facts on single sizes. Reads with `or` demand nothing. Where
-//! readers say nothing, because they take their own range from this tensor (`sum(|j| e[i, j])`), the axis takes the size
-//! of what it indexes bare in its own equation, with `or` only if it does so nowhere else.
+//! readers say nothing, because they take their own range from this tensor (`sum(|j| e[i, j])`), the axis takes the
+//! size of what it indexes bare in its own equation, with `or` only if it does so nowhere else.
 //!
-//! For an equation that is inlined the range matters to nobody but reductions that infer theirs from it, and reads with `or`:
-//! it is *observed* then, conditions do not narrow it, and it is the same whatever facts are known. Where it is not observed
-//! any range will do that holds what is read: whether reads are in bounds is proved at the reader, and elements of the box
-//! that nobody reads need not exist. If what conditions narrow is not comparable, bounds that they do not narrow are tried, so
-//! that a fact more never makes a range harder to infer.
+//! For an equation that is inlined the range matters to nobody but reductions that infer theirs from it, and reads with
+//! `or`: it is *observed* then, conditions do not narrow it, and it is the same whatever facts are known. Where it is
+//! not observed any range will do that holds what is read: whether reads are in bounds is proved at the reader, and
+//! elements of the box that nobody reads need not exist. If what conditions narrow is not comparable, bounds that they
+//! do not narrow are tried, so that a fact more never makes a range harder to infer.
 
 mod demand;
 
@@ -74,8 +74,8 @@ struct Infer<'a> {
     bare: Vec<Vec<BareUse>>,
     /// Unguarded reads of each equation.
     readers: Vec<Vec<ReadSite>>,
-    /// Whether the range of an axis of an intermediate shows in a result: a read with `or` asks where it ends, or a reduction
-    /// runs over it.
+    /// Whether the range of an axis of an intermediate shows in a result: a read with `or` asks where it ends, or a
+    /// reduction runs over it.
     observed: Vec<bool>,
     diags: &'a mut Diagnostics,
 }
@@ -350,8 +350,9 @@ impl Infer<'_> {
             if self.states[reader as usize] == State::Unknown && self.owner[reader as usize].is_none())
     }
 
-    /// A range that holds what every reader demands, from the bounds that the axes' own ranges and the conditions give: each end
-    /// is one of them that the facts show to reach as far as one of every reader's. More facts never leave fewer.
+    /// A range that holds what every reader demands, from the bounds that the axes' own ranges and the conditions give:
+    /// each end is one of them that the facts show to reach as far as one of every reader's. More facts never leave
+    /// fewer.
     fn covering(&self, sites: &[(IndexId, ReadSite)]) -> Option<Range> {
         let demands: Vec<Vec<Range>> =
             sites.iter().map(|(index, site)| self.demands(*index, site).ok()).collect::<Option<_>>()?;
@@ -374,8 +375,8 @@ impl Infer<'_> {
         Some(Range { lower, upper })
     }
 
-    /// Gives an intermediate axis that its readers do not decide the size of what it indexes itself; readers first, since
-    /// what they get decides for what they read.
+    /// Gives an intermediate axis that its readers do not decide the size of what it indexes itself; readers first,
+    /// since what they get decides for what they read.
     fn take_own_reads(&mut self) -> bool {
         for axis in (0..self.states.len()).rev() {
             if self.states[axis] != State::Unknown || self.owner[axis].is_none() {

@@ -18,8 +18,8 @@ use crate::diag::tw01xx::{
 };
 use crate::syntax::{Span, ast};
 
-/// Most parameters, sizes, equations, and axes of one left-hand side or reduction. All are numbered with 16 bits, and analyses
-/// that compare them in pairs must stay fast.
+/// Most parameters, sizes, equations, and axes of one left-hand side or reduction. All are numbered with 16 bits, and
+/// analyses that compare them in pairs must stay fast.
 pub(super) const LIMIT: usize = 1024;
 
 /// The head of a kernel.

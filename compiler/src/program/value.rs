@@ -1,8 +1,8 @@
 //! Typed expressions. Types are static and nothing is converted without `as`.
 //!
 //! A literal takes the type that its place needs: of the other operand, of the other branch, of the tensor that it goes
-//! into. Where nothing fixes it, it needs a suffix or a cast. Sizes and axes are values only under `as`; a comparison with
-//! a size or axis on one side compares mathematical integers.
+//! into. Where nothing fixes it, it needs a suffix or a cast. Sizes and axes are values only under `as`; a comparison
+//! with a size or axis on one side compares mathematical integers.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Unary, Value, ValueId};
@@ -97,7 +97,7 @@ impl Context<'_> {
         Some(())
     }
 
-    /// A literal, with the sign in front of it.
+    /// A literal, with the sign before it.
     fn literal(&mut self, expr: &ast::Expr, negative: bool, hint: Hint, span: Span) -> Option<ValueId> {
         let suffix = match &expr.kind {
             ast::ExprKind::Int(literal) => literal.suffix,

@@ -39,7 +39,8 @@ pub(super) fn name(kernel: &Kernel, memory: Memory) -> &str {
     }
 }
 
-/// The width of an access of so many bytes divides the address of its memory, and where it begins in it; or it does not.
+/// The width of an access of so many bytes divides the address of its memory, and where it begins in it; or it does
+/// not.
 pub(super) fn misaligned(memory: u64, begin: u64, bytes: u64) -> Option<Fault> {
     let width = bytes.min(GRANULE);
     let divides = memory.is_multiple_of(width) && begin.is_multiple_of(width);

@@ -38,7 +38,7 @@ pub(super) struct Frame<'a> {
     /// The next statement.
     pub at: usize,
     pub active: Active,
-    /// Of the body of a loop, what comes behind it.
+    /// Of the body of a loop, what comes after it.
     pub turn: Option<Turn<'a>>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Agent<'a> {
     pub clock: Clock,
     /// Whether all threads know that barriers are ready.
     pub ready: bool,
-    /// Whether it comes behind earlier launches.
+    /// Whether it comes after earlier launches.
     pub behind: bool,
     pub groups: Groups,
     /// The fetches of each thread.
@@ -107,7 +107,7 @@ impl Agent<'_> {
         self.frames.is_empty()
     }
 
-    /// What others know who come behind this: what it knows, and what it did so far, or before its last barrier.
+    /// What others know who come after this: what it knows, and what it did so far, or before its last barrier.
     pub fn released(&self, all: bool) -> Clock {
         let mut clock = self.clock.clone();
         let seen = if all { self.order.now } else { self.order.synced };

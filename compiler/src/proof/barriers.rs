@@ -1,12 +1,15 @@
 //! Barriers of copies and groups of copies: which phases and copies are known to be over.
 //!
-//! A phase ends with its arrivals and as many bytes as are expected. Copies take their time, so a phase is taken to end when somebody waits for
-//! it, and what would depend on its ending earlier or later is wrong (PTX manual, mbarrier: phases and `try_wait.parity`):
+//! A phase ends with its arrivals and as many bytes as are expected. Copies take their time, so a phase is taken to end
+//! when somebody waits for it, and what would depend on its ending earlier or later is wrong (PTX manual, mbarrier:
+//! phases and `try_wait.parity`):
 //!
-//! - who arrives in a phase, or issues a copy that counts there, must know that the last one is over, by a wait of its own or of one that it is ordered behind;
-//! - all who waited for a phase must have done so before the next one has all its arrivals, or they could find that one over, too: parities are the
-//!   same again;
-//! - who waits must know that the phase before the one that it gets is over: with the same parity it would be told of that one.
+//! - who arrives in a phase, or issues a copy that counts there, must know that the last one is over, by a wait of its
+//!   own or of one that it is ordered after;
+//! - all who waited for a phase must have done so before the next one has all its arrivals, or they could find that one
+//!   over, too: parities are the same again;
+//! - who waits must know that the phase before the one that it gets is over: with the same parity it would be told of
+//!   that one.
 
 use super::shared::{AgentId, Clock, CopyId, Fault, Time};
 use super::violation::Kind;
@@ -185,7 +188,7 @@ impl Groups {
         new
     }
 
-    /// A wait for all but the last `pending` groups; the copies that have read shared memory behind it.
+    /// A wait for all but the last `pending` groups; the copies that have read shared memory after it.
     pub fn wait(&mut self, pending: u32) -> Vec<CopyId> {
         let over = self.committed.len().saturating_sub(pending as usize);
         self.committed.drain(..over).flatten().collect()

@@ -1,7 +1,8 @@
-//! Memory that blocks share, and what orders their accesses: a block that arrives at a counter sees what those did that arrived there before.
+//! Memory that blocks share, and what orders their accesses: a block that arrives at a counter sees what those did that
+//! arrived there before.
 //!
-//! Blocks are run one after the other, which decides who is the last to arrive, and nothing else: an access is right only if what it meets
-//! is ordered before it by arrivals.
+//! Blocks are run one after the other, which decides who is the last to arrive, and nothing else: an access is right
+//! only if what it meets is ordered before it by arrivals.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +97,8 @@ struct Elements {
 }
 
 impl Access {
-    /// Takes the place of the block's accesses so far: whoever comes behind this one comes behind those, or nobody is named.
+    /// Takes the place of the block's accesses so far: whoever comes after this one comes after those, or nobody is
+    /// named.
     fn stand_for(self, all: &mut BTreeMap<i64, Access>, synced: Time) {
         let before = all.get(&self.block).filter(|other| other.actor != self.actor && other.time >= synced);
         let actor = if before.is_some() { Actor::SEVERAL } else { self.actor };
@@ -124,7 +126,8 @@ pub(super) struct Workspaces {
 }
 
 impl Workspaces {
-    /// Workspaces with so many elements, and whether they are zero at first; none if they have more than `most` together.
+    /// Workspaces with so many elements, and whether they are zero at first; none if they have more than `most`
+    /// together.
     pub fn new(sizes: impl Iterator<Item = (i64, bool)>, most: u64) -> Option<Self> {
         let mut left = most;
         let all = sizes.map(|(elements, zeroed)| {

@@ -39,7 +39,8 @@ fn element(b: &mut Builder, rank: ValueId) -> ValueId {
     b.index_add(first, thread)
 }
 
-/// Every block sends `rounds` times what it has to all, and takes what the other one sent; the barriers with these numbers, from 0, are left out.
+/// Every block sends `rounds` times what it has to all, and takes what the other one sent; the barriers with these
+/// numbers, from 0, are left out.
 fn exchange(rounds: i64, without: &'static [usize], shift: i64) -> impl Fn(&mut Builder) {
     move |b| {
         let mut number = 0;

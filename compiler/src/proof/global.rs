@@ -138,7 +138,8 @@ impl Elements {
         Ok(())
     }
 
-    /// An element is written; `over` says which copies of the block are known to have ended, `sees` what it knows of others.
+    /// An element is written; `over` says which copies of the block are known to have ended, `sees` what it knows of
+    /// others.
     pub fn write(
         &mut self,
         offset: i64,

@@ -89,7 +89,8 @@ impl Launch {
         Ok(Self { maps: info.maps.iter().map(tiles).collect::<Result<_, _>>()?, ..Self::without_maps(info, dims)? })
     }
 
-    /// The same of an entry point that copies by no tensor map, which is also there where a tensor has no map because it has no elements.
+    /// The same of an entry point that copies by no tensor map, which is also there where a tensor has no map because
+    /// it has no elements.
     ///
     /// # Errors
     /// See [`NoLaunch`]; never [`NoLaunch::Map`].

@@ -1,5 +1,6 @@
-//! A separate checker of finished kernels: runs every thread of every block of one launch on index values, and reports the first
-//! thing that is wrong. It shares no rule with the rooms that derived the kernel: it knows `kernel_ir`, and what the machine does.
+//! A separate checker of finished kernels: runs every thread of every block of one launch on index values, and reports
+//! the first thing that is wrong. It shares no rule with the rooms that derived the kernel: it knows `kernel_ir`, and
+//! what the machine does.
 //!
 //! | property | holds if |
 //! | --- | --- |
@@ -9,35 +10,43 @@
 //! | initialisation | every element that is read from a workspace was written; every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
 //! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
 //! | progress | every wait for a phase ends, with as many arrivals and bytes as are expected, whichever agent is faster; nothing is under way at the end |
-//! | launches | what other launches may access is accessed behind a wait for them, if the launch may begin before they have ended |
-//! | presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
+//! | launches | what other launches may access is accessed after a wait for them, if the launch may begin before they have ended |
+//! | presence | memory of another block of a cluster is accessed after its start, and it ends after that |
 //! | control | all threads come to the statements that are for all threads |
 //!
-//! **Order** (docs/theory.md, Synchronisation). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
-//! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
-//! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
-//! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have
-//! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that; what a [`ReleaseFetches`] covers has ended for
-//! whoever waits for its phase. Blocks have no order, but by
-//! [`Arrive`]: it releases what the first thread did, and what others did in front of a [`Sync`] in front of it, if it is said to release; the
-//! first thread of a block that arrives there later sees that, if it is said to acquire, and others behind a [`Sync`] or [`Agree`] behind that. Shared memory is looked at by addresses, so that buffers may share it.
+//! **Order** (docs/theory.md, Synchronisation). Agents are the threads, the elected one, and the copies. What a thread
+//! did before a [`Sync`] comes before what any does after it. A copy to shared memory begins with its issue, and has
+//! ended, for every thread, after the [`Await`] of its phase; a copy from shared memory has ended, for the elected
+//! thread, after the [`AwaitReads`] that covers its group. A copy sees what threads wrote before a [`Publish`] before
+//! a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have ended for
+//! that thread after its [`AwaitFetches`] that covers them, and for others after a [`Sync`] after that; what a
+//! [`ReleaseFetches`] covers has ended for whoever waits for its phase. Blocks have no order, but by [`Arrive`]: it
+//! releases what the first thread did, and what others did before a [`Sync`] before it, if it is said to release; the
+//! first thread of a block that arrives there later sees that, if it is said to acquire, and others after a [`Sync`] or
+//! [`Agree`] after that. Shared memory is looked at by addresses, so that buffers may share it.
 //!
-//! **Agents.** The blocks of a cluster run at one time, and so do the roles of a block: each is an agent with a program of its own, which runs until it waits for
-//! another one; nobody can go on is a violation. What an agent knows of others is a vector clock. [`SyncCluster`] makes everything known to all, or in a role to it in all blocks. A [`Release`] is a [`SyncWarp`] and hands on what the agent knows and did; to another
-//! block, that accesses are over, and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew that arrived in it, and of who issued its copies only how far they had
-//! come: the end of a copy orders no other access. At the end of [`Roles`] all threads meet. Inside an agent order is as above.
+//! **Agents.** The blocks of a cluster run at one time, and so do the roles of a block: each is an agent with a program
+//! of its own, which runs until it waits for another one; nobody can go on is a violation. What an agent knows of
+//! others is a vector clock. [`SyncCluster`] makes everything known to all, or in a role to it in all blocks. A
+//! [`Release`] is a [`SyncWarp`] and hands on what the agent knows and did; to another block, that accesses are over,
+//! and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew that arrived
+//! in it, and of who issued its copies only how far they had come: the end of a copy orders no other access. At the end
+//! of [`Roles`] all threads meet. Inside an agent order is as above.
 //!
-//! **Phases.** Parities tell two phases apart, so a protocol is right only if no wait can meet a phase two further on. The checker demands that of the clocks, not of the order in which it runs
-//! agents (see `barriers`), so that one run stands for all.
+//! **Phases.** Parities tell two phases apart, so a protocol is right only if no wait can meet a phase two further on.
+//! The checker demands that of the clocks, not of the order in which it runs agents (see `barriers`), so that one run
+//! stands for all.
 //!
-//! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
-//! since accesses on the same side of the same barriers are compared whichever came first.
+//! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are
+//! simulated decides nothing, since accesses on the same side of the same barriers are compared whichever came first.
 //!
-//! **What is unknown.** What memory holds, scalars, and floats. A condition that depends on it is taken both ways, an access whose place or
-//! existence depends on it is [`Verdict::Undecided`] unless it is right either way; sums of data-independent indices are exact.
+//! **What is unknown.** What memory holds, scalars, and floats. A condition that depends on it is taken both ways, an
+//! access whose place or existence depends on it is [`Verdict::Undecided`] unless it is right either way; sums of
+//! data-independent indices are exact.
 //!
-//! **Data.** [`check`] does not look at whether the element that is read is the one that is meant. [`check_values`] runs the same kernel on drawn data
-//! in an algebra of terms (`values`), where all of this holds and nothing is unknown, and compares every output with the algorithm.
+//! **Data.** [`check`] does not look at whether the element that is read is the one that is meant. [`check_values`]
+//! runs the same kernel on drawn data in an algebra of terms (`values`), where all of this holds and nothing is
+//! unknown, and compares every output with the algorithm.
 //!
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
@@ -92,20 +101,22 @@ pub enum Verdict {
     Exhausted,
 }
 
-/// Checks a kernel that [`verify`](crate::kernel_ir::verify()) accepts, under a launch. `budget` bounds the work, in operations of one thread and elements
-/// of one copy: some ten million of them are a second in a build without optimisation.
+/// Checks a kernel that [`verify`](crate::kernel_ir::verify()) accepts, under a launch. `budget` bounds the work, in
+/// operations of one thread and elements of one copy: some ten million of them are a second in a build without
+/// optimisation.
 pub fn check(kernel: &Kernel, launch: &Launch, budget: u64) -> Verdict {
     verdict(run::Run::new(kernel, launch, budget, None))
 }
 
-/// The same on drawn data: every property, and that what is stored is what the algorithm says, for any order and bracketing that the numeric
-/// contract leaves open. Where a condition depends on data, one way is taken.
+/// The same on drawn data: every property, and that what is stored is what the algorithm says, for any order and
+/// bracketing that the numeric contract leaves open. Where a condition depends on data, one way is taken.
 pub fn check_values(kernel: &Kernel, launch: &Launch, algorithm: &Algorithm, seed: u64, budget: u64) -> Verdict {
     let data = values::Data::new(algorithm, launch, seed);
     verdict(run::Run::new(kernel, launch, budget, Some(data)))
 }
 
-/// Looks at the indices of a sample of threads in a sample of iterations, under a launch of any size: what [`check`] does for all of them under a small one.
+/// Looks at the indices of a sample of threads in a sample of iterations, under a launch of any size: what [`check`]
+/// does for all of them under a small one.
 pub fn check_paths(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> Verdict {
     paths::run(kernel, launch, seed, paths).map_or_else(Verdict::Violated, |()| Verdict::Holds)
 }

@@ -6,7 +6,7 @@
 //! loop that it comes to. The first and the last ones are drawn most often: that is where indices are largest.
 //! Integers that memory holds are drawn as well, as they may be indices: near sizes, at their ends, and elsewhere.
 //! **Approximation.** A sample. Other elements are unknown, and so is what a variable holds that earlier iterations may
-//! have set; where a condition depends on that, one way is drawn, and places are not looked at behind it.
+//! have set; where a condition depends on that, one way is drawn, and places are not looked at after it.
 
 use super::access::{misaligned, name};
 use super::launch::{Launch, Tensor};
@@ -106,7 +106,7 @@ pub(super) fn run(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> Ou
     watched(kernel, launch, (seed, paths), &mut |_, _| ())
 }
 
-/// The same; behind each path, `look` is told each value that is known.
+/// The same; after each path, `look` is told each value that is known.
 pub(super) fn watched(
     kernel: &Kernel,
     launch: &Launch,
@@ -366,7 +366,8 @@ impl Path<'_> {
         Ok(())
     }
 
-    /// An integer that memory holds, the same wherever a path reads it: mostly one that is or just is no index of something.
+    /// An integer that memory holds, the same wherever a path reads it: mostly one that is or just is no index of
+    /// something.
     fn element(&self, memory: Memory, at: i64) -> Known {
         let ty = self.kernel.element(memory).filter(|ty| ty.is_integer())?;
         let memory = match memory {

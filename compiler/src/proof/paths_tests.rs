@@ -47,7 +47,7 @@ fn indices_of_32_bits_are_not_enough_beyond_the_conditions() {
     }
 }
 
-/// Without a test of the last block, elements behind the tensor are accessed; the same kernel with it is right.
+/// Without a test of the last block, elements after the tensor are accessed; the same kernel with it is right.
 #[test]
 fn elements_that_are_not_there_are_outside() {
     let mut kernel = compiled(PLAIN);

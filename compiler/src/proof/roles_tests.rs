@@ -1,5 +1,5 @@
-//! A ring between a producer, which copies tiles, and consumers, over several persistent tiles: protocols that hold for every number of trips, and mistakes
-//! planted in them.
+//! A ring between a producer, which copies tiles, and consumers, over several persistent tiles: protocols that hold for
+//! every number of trips, and mistakes planted in them.
 
 use tilewright_kernel::ElementType::F32;
 use tilewright_kernel::algorithm::Compare;
@@ -57,7 +57,8 @@ fn turn(b: &mut Builder, n: ValueId) -> (ValueId, ValueId) {
     (b.index_mod(n, slots), b.index_mod(round, two))
 }
 
-/// z[cluster · tiles · threads …] = the sum of the tiles of x, tile after tile; each block of a cluster copies its share of a slot to all.
+/// z[cluster · tiles · threads …] = the sum of the tiles of x, tile after tile; each block of a cluster copies its
+/// share of a slot to all.
 pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel, Launch) {
     let threads = (1 + 2 * CONSUMERS) * 32;
     let tensor = |name: &str, written| Parameter {

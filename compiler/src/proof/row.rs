@@ -1,5 +1,5 @@
-//! Values of all threads: known integers, or unknown. Elements are known where they are integers or predicates that indices make; if the
-//! run has data, floats are terms of its algebra, and everything is known.
+//! Values of all threads: known integers, or unknown. Elements are known where they are integers or predicates that
+//! indices make; if the run has data, floats are terms of its algebra, and everything is known.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
@@ -64,8 +64,9 @@ pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
     }
 }
 
-/// Indices outside of what is said of them, or of their width, are unknown, and the first one of them: emission chooses instructions by what is said, so
-/// the machine has some other number there. Lowering says it only of values that matter; of others nothing may depend.
+/// Indices outside of what is said of them, or of their width, are unknown, and the first one of them: emission chooses
+/// instructions by what is said, so the machine has some other number there. Lowering says it only of values that
+/// matter; of others nothing may depend.
 pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
     let width = if value.ty == Type::I32 { Range::new(i64::from(i32::MIN), i64::from(i32::MAX)) } else { Range::ALL };
     let said = width.intersect(value.facts.range);

@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next statement, or the end of a region; whether the agent comes behind it.
+    /// The next statement, or the end of a region; whether the agent comes after it.
     fn step(&mut self) -> Outcome<bool> {
         let depth = self.me.frames.len() - 1;
         let frame = &mut self.me.frames[depth];
@@ -282,7 +282,8 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// If all blocks of the cluster are at its barrier, or all that have a role are where that meets, they come behind it.
+    /// If all blocks of the cluster are at its barrier, or all that have a role are where that meets, they come after
+    /// it.
     fn meet_in_cluster(&mut self, role: u8) -> bool {
         let all = || self.others.values().filter(|agent| agent.id.role == role);
         let come = all().all(|agent| agent.waiting == Waiting::Cluster);
@@ -318,7 +319,8 @@ impl<'a> Run<'a> {
         (0..=self.kernel.roles().len() as u8).any(|role| self.meet_in_cluster(role))
     }
 
-    /// Whether a role may meet in all blocks: all of them are there, and its barrier is ready and has as many arrivals as warps come.
+    /// Whether a role may meet in all blocks: all of them are there, and its barrier is ready and has as many arrivals
+    /// as warps come.
     fn meets_in_role(&mut self) -> Outcome {
         if !self.me.ready {
             let what = "a barrier is used before all threads know that it is ready".to_owned();

@@ -1,4 +1,5 @@
-//! Buffers of a block, in shared memory and in its parts of workspaces: who accessed each element last, and whether what comes next is ordered behind it.
+//! Buffers of a block, in shared memory and in its parts of workspaces: who accessed each element last, and whether
+//! what comes next is ordered after it.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +79,7 @@ impl Clock {
         Self(self.0.iter().map(|(agent, known)| (*agent, Known { written: 0, visible: 0, ..*known })).collect())
     }
 
-    /// Whether an agent has come behind a time.
+    /// Whether an agent has come after a time.
     pub fn is_past(&self, (agent, time): (AgentId, Time)) -> bool {
         time < self.of(agent).passed
     }
@@ -153,11 +154,11 @@ pub(super) struct Shared {
     cells: Vec<Cell>,
     /// Bytes of a block.
     pitch: u64,
-    /// Reads of cells by agents before the last one, which no write has come behind yet.
+    /// Reads of cells by agents before the last one, which no write has come after yet.
     earlier: BTreeMap<(usize, AgentId), (u32, Time)>,
     /// Bytes of a cell.
     granule: u64,
-    /// First byte of each buffer: those in workspaces lie behind shared memory.
+    /// First byte of each buffer: those in workspaces lie after shared memory.
     places: Vec<u64>,
     /// Elements of each buffer, all slots.
     elements: Vec<i64>,
@@ -167,7 +168,8 @@ pub(super) struct Shared {
 /// A copy, or the fetches of a thread that it waits for together.
 #[derive(Clone, Debug)]
 struct Copy {
-    /// Who knows since when that it is over: of one to shared memory all threads, of one from it the elected one, of a fetch its thread.
+    /// Who knows since when that it is over: of one to shared memory all threads, of one from it the elected one, of a
+    /// fetch its thread.
     over: Vec<(AgentId, Time)>,
     /// The thread that knows, of a fetch.
     owner: Option<u32>,
@@ -262,7 +264,7 @@ impl Shared {
         (address / self.granule) as usize..(address + bytes).div_ceil(self.granule) as usize
     }
 
-    /// A new instance of a buffer, of so many bytes behind its first `before`; of some threads, what they wrote.
+    /// A new instance of a buffer, of so many bytes after its first `before`; of some threads, what they wrote.
     pub fn renew(
         &mut self,
         (rank, buffer): (u8, BufferId),
@@ -297,7 +299,7 @@ impl Shared {
         owner.filter(|owner| over.first().is_some_and(|(by, over)| !view.sees(*by, *owner, *over, agent)))
     }
 
-    /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
+    /// What a write by an agent must come after; `elected` is told of the end of copies from shared memory at once.
     fn before_write(&self, at: usize, agent: u32, elected: bool, view: View<'_>) -> Result<(), Fault> {
         let cell = &self.cells[at];
         if self.coming(cell, view) {
@@ -535,7 +537,8 @@ impl View<'_> {
     }
 }
 
-/// Who stands for a reader and for a thread that reads behind it, where nothing orders them: who comes behind that comes behind both.
+/// Who stands for a reader and for a thread that reads after it, where nothing orders them: who comes after that
+/// comes after both.
 pub(super) fn both(reader: u32, thread: u32) -> u32 {
     match (warp(reader), warpgroup(reader)) {
         (Some(lanes), _) if lanes == thread / WARP => LANES + lanes,

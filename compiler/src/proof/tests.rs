@@ -291,14 +291,14 @@ fn threads_fetch_to_shared_memory() {
     assert_eq!(steps("fetch commit await own", 3), None);
     assert_eq!(steps("fetch commit own await", 1), Some(Kind::UnderWay));
     assert_eq!(steps("fetch commit await read", 1), Some(Kind::Race));
-    // A barrier in front of the wait says nothing of what comes behind it.
+    // A barrier before the wait says nothing of what comes after it.
     assert_eq!(steps("fetch commit sync await read", 1), Some(Kind::Race));
     assert_eq!(steps("fetch commit sync read await", 1), Some(Kind::UnderWay));
     // What is not committed is not waited for; nor are the last groups.
     assert_eq!(steps("fetch await sync read", 1), Some(Kind::UnderWay));
     assert_eq!(steps("fetch commit await1 sync read", 1), Some(Kind::UnderWay));
     assert_eq!(steps("fetch commit commit await1 sync read", 1), None);
-    // Nothing is left at the end, and nobody writes behind a copy that is under way.
+    // Nothing is left at the end, and nobody writes after a copy that is under way.
     assert_eq!(steps("fetch commit", 1), Some(Kind::Left));
     assert_eq!(steps("fetch commit write await", 1), Some(Kind::UnderWay));
     assert_eq!(steps("fetch commit await cross", 1), Some(Kind::Race));
@@ -659,7 +659,8 @@ fn narrow_and_wide_buffers() {
     assert_eq!(check(&kernel, &launch(1, 64, 1), BUDGET), Verdict::Holds);
 }
 
-/// Every thread reads what another one then writes, over the distance that a barrier of warps or of warpgroups reaches, or further.
+/// Every thread reads what another one then writes, over the distance that a barrier of warps or of warpgroups reaches,
+/// or further.
 #[test]
 fn reads_in_front_of_a_write_in_place() {
     let exchange = |distance: i64, sync: fn(&mut Builder)| {

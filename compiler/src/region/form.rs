@@ -1,15 +1,16 @@
 //! From an index to the run of its values.
 //!
 //! An index is taken apart into what loops outside decide, a linear sum of loops inside, quotients ⌊e / d⌋, and digits
-//! k·(⌊e / s⌋ mod n). In the normal form of expressions a digit is two or more terms, k·⌊e / s⌋ − k·n·⌊e / sn⌋, the first of which has merged with
-//! others, so for a quotient with coefficient −kn every s with s·n = d is tried, and taken if more terms cancel than go away by themselves.
+//! k·(⌊e / s⌋ mod n). In the normal form of expressions a digit is two or more terms, k·⌊e / s⌋ − k·n·⌊e / sn⌋, the
+//! first of which has merged with others, so for a quotient with coefficient −kn every s with s·n = d is tried, and
+//! taken if more terms cancel than go away by themselves.
 //!
-//! **Splits.** A linear sum is built up from the axes of the schedule, small ones first: an axis whose loops stand in the sum with
-//! one common factor is one run, which ends with the axis (`Limit`). A limit on a sum of which only a part occurs bounds that part where the
-//! rest is smallest. A split that overruns its axis, at any depth, is exact by this.
+//! **Splits.** A linear sum is built up from the axes of the schedule, small ones first: an axis whose loops stand in
+//! the sum with one common factor is one run, which ends with the axis (`Limit`). A limit on a sum of which only a part
+//! occurs bounds that part where the rest is smallest. A split that overruns its axis, at any depth, is exact by this.
 //!
-//! **Approximation.** Parts that share loops, or are tied by one limit, are summed as if they were independent; then nothing but soundness
-//! is claimed.
+//! **Approximation.** Parts that share loops, or are tied by one limit, are summed as if they were independent; then
+//! nothing but soundness is claimed.
 
 use super::NotATile;
 use super::digit::{Digit, take_digits};
@@ -87,7 +88,8 @@ impl Source {
 }
 
 impl Limits {
-    /// The ends of axes, and conditions `e ≥ 0` under which something is asked for. What they say of the loops outside becomes known.
+    /// The ends of axes, and conditions `e ≥ 0` under which something is asked for. What they say of the loops outside
+    /// becomes known.
     ///
     /// # Errors
     /// An axis or condition over a variable that is no loop.
@@ -268,8 +270,9 @@ impl Limits {
         }
     }
 
-    /// Gives a quotient back the whole multiples that the normal form took out of it, c·k·v + c·⌊e / d⌋ = c·⌊(e + d·k·v) / d⌋, where a limit
-    /// is on the dividend as it was. A digit loses nothing by whole multiples of what it repeats itself after.
+    /// Gives a quotient back the whole multiples that the normal form took out of it, c·k·v + c·⌊e / d⌋ = c·⌊(e +
+    /// d·k·v) / d⌋, where a limit is on the dividend as it was. A digit loses nothing by whole multiples of what it
+    /// repeats itself after.
     fn complete(&self, digit: &mut Digit, parts: &mut Parts, known: &Known<'_>) {
         if let Some(radix) = &digit.radix {
             let block = digit.by.mul(radix);
@@ -299,7 +302,8 @@ impl Limits {
         a.iter().any(|a| b.iter().any(|b| self.tied(a, b, known)))
     }
 
-    /// Whether two sources depend on each other: by a common loop, unless they are digits apart, or by a limit that is not known to hold.
+    /// Whether two sources depend on each other: by a common loop, unless they are digits apart, or by a limit that is
+    /// not known to hold.
     fn tied(&self, a: &Source, b: &Source, known: &Known<'_>) -> bool {
         let number = a.number_of_both(b);
         let mut loops = known.loops_inside();

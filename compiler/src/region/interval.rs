@@ -1,15 +1,15 @@
-//! The region of a tensor that one instance of a staged copy must hold: along each axis an interval that starts at an expression of
-//! the loops around the instance and has a length known at compile time.
+//! The region of a tensor that one instance of a staged copy must hold: along each axis an interval that starts at an
+//! expression of the loops around the instance and has a length known at compile time.
 //!
-//! **Property.** Every position that the reader asks for, for every value of the loops inside, lies in the interval. **Formula.** An
-//! index is a sum of terms; a term over loops outside moves the start, a term over loops inside spans an interval of constants. A
-//! quotient of both, ⌊(o + n) / d⌋ with n in [a, b], starts at ⌊(o + a) / d⌋ and spans ⌊(r + b − a) / d⌋ + 1 positions, where r is the
-//! largest remainder that o + a can leave: d − g + (c mod g) for a constant part c and the divisor g that d and all other coefficients
-//! of o share. A remainder e − d⌊e / d⌋, which stands in a sum as two terms, is taken for what it is: it lies in [0, d). The same holds for
-//! ⌊e / q⌋ − m⌊e / qm⌋, the digits of merged axes. A sum of loops that is an axis of the schedule ends where that axis does, since a
-//! predicate keeps away what is past it.
-//! **Approximation.** Otherwise terms are taken one by one, so that terms which cancel make the interval wider, never narrower; every
-//! remainder is taken to occur.
+//! **Property.** Every position that the reader asks for, for every value of the loops inside, lies in the interval.
+//! **Formula.** An index is a sum of terms; a term over loops outside moves the start, a term over loops inside spans
+//! an interval of constants. A quotient of both, ⌊(o + n) / d⌋ with n in [a, b], starts at ⌊(o + a) / d⌋ and spans
+//! ⌊(r + b − a) / d⌋ + 1 positions, where r is the largest remainder that o + a can leave: d − g + (c mod g) for a
+//! constant part c and the divisor g that d and all other coefficients of o share. A remainder e − d⌊e / d⌋, which
+//! stands in a sum as two terms, is taken for what it is: it lies in [0, d). The same holds for ⌊e / q⌋ − m⌊e / qm⌋,
+//! the digits of merged axes. A sum of loops that is an axis of the schedule ends where that axis does, since a
+//! predicate keeps away what is past it. **Approximation.** Otherwise terms are taken one by one, so that terms which
+//! cancel make the interval wider, never narrower; every remainder is taken to occur.
 
 use crate::extent::{Atom, Expr, Facts, Term, Var, gcd};
 
@@ -22,7 +22,8 @@ pub struct Inner {
     pub extent: i128,
 }
 
-/// A sum of loops inside that lies in `0..extent` wherever something is asked for: an axis whose end a predicate guards.
+/// A sum of loops inside that lies in `0..extent` wherever something is asked for: an axis whose end a predicate
+/// guards.
 #[derive(Clone, Debug)]
 pub struct Sum {
     /// The axis, over loops inside.
@@ -250,8 +251,9 @@ mod tests {
         Facts::new(&[], &[]).unwrap()
     }
 
-    /// Random indices over two loops outside (variables 0 and 1) and two inside (2 and 3): every position lies in the interval, and of
-    /// indices without a mixed quotient, or with nothing else, some values of the loops reach both ends.
+    /// Random indices over two loops outside (variables 0 and 1) and two inside (2 and 3): every position lies in the
+    /// interval, and of indices without a mixed quotient, or with nothing else, some values of the loops reach both
+    /// ends.
     #[test]
     fn intervals_hold_every_position() {
         let mut state = 99u64;

@@ -1,4 +1,5 @@
-//! What is known where a region is needed: facts about dimensions, ranges of the loops outside, and that something is asked for at all.
+//! What is known where a region is needed: facts about dimensions, ranges of the loops outside, and that something is
+//! asked for at all.
 
 use std::cell::Cell;
 
@@ -158,7 +159,8 @@ impl<'a> Known<'a> {
         system.is_infeasible()
     }
 
-    /// For e = a·r + c with a ≥ 1 and a literal c, what implies e ≥ 0 if it is not negative: r, and r + c for a negative c.
+    /// For e = a·r + c with a ≥ 1 and a literal c, what implies e ≥ 0 if it is not negative: r, and r + c for a
+    /// negative c.
     fn without_factor(&self, e: &Expr) -> Option<Expr> {
         let constant = Expr::constant(e.constant_term());
         let product = e.sub(&constant);
@@ -173,7 +175,8 @@ impl<'a> Known<'a> {
         (quotient.mul(&atom) == product).then_some(left)
     }
 
-    /// k − ⌊x / d⌋ ≥ 0 as d·(k + 1) − 1 − x ≥ 0, and ⌊x / d⌋ − k ≥ 0 as x − d·k ≥ 0, for a divisor that is known at launch only.
+    /// k − ⌊x / d⌋ ≥ 0 as d·(k + 1) − 1 − x ≥ 0, and ⌊x / d⌋ − k ≥ 0 as x − d·k ≥ 0, for a divisor that is known at
+    /// launch only.
     fn without_quotient(&self, e: &Expr) -> Option<Expr> {
         e.terms().iter().find_map(|term| {
             let [Atom::Quotient { of, by }] = &term.atoms[..] else { return None };
@@ -238,7 +241,8 @@ impl<'a> Known<'a> {
         self.known_rows(with_rows).filter(is_within).collect()
     }
 
-    /// Whether e ≥ 0 at all points of the loops that it mentions, where the rows over them hold; none if there are too many.
+    /// Whether e ≥ 0 at all points of the loops that it mentions, where the rows over them hold; none if there are too
+    /// many.
     fn everywhere(&self, e: &Expr, with_rows: bool) -> Option<bool> {
         let loops = self.literal_loops(&e.vars(), POINTS)?;
         let rows = self.rows_within(&loops, with_rows);
@@ -259,8 +263,9 @@ impl<'a> Known<'a> {
         if !vars.iter().any(|v| self.outside.iter().any(|l| l.0 == *v)) {
             return if most.is_unknown() || self.proves(&most.sub(&count)) { count } else { most.clone() };
         }
-        // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound. Of a loop that is looked at for one
-        // period only, a row says nothing: the iterations that it excludes there stand for others.
+        // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound. Of a loop
+        // that is looked at for one period only, a row says nothing: the iterations that it excludes there stand for
+        // others.
         let whole = self.literal_loops(&vars, BOUND_POINTS);
         let Some(loops) = whole.clone().or_else(|| self.periods(&count, &vars)) else { return most.clone() };
         let whole = whole.unwrap_or_else(|| loops.iter().filter(|l| self.has_literal_extent(**l)).copied().collect());

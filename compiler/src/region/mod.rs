@@ -1,33 +1,38 @@
 //! Which elements of a tensor a place in a loop nest needs: the region of a stage at its attach point.
 //!
-//! A reader asks for elements by indices, which are expressions over dimensions, over loops *outside* the attach point and over loops
-//! *inside* it. The region holds every element that is asked for while the loops outside stand still. It is one or more [`Group`]s, each
-//! with coordinates of its own: a box of the tensor, a box of every so-many-th element, or a flat run of elements in row-major order.
+//! A reader asks for elements by indices, which are expressions over dimensions, over loops *outside* the attach point
+//! and over loops *inside* it. The region holds every element that is asked for while the loops outside stand still. It
+//! is one or more [`Group`]s, each with coordinates of its own: a box of the tensor, a box of every so-many-th element,
+//! or a flat run of elements in row-major order.
 //!
 //! **Property.** At every value of the loops outside and every admissible size,
 //!
-//! - each element that a reader asks for has coordinates in its group: `start + step · c` with `0 ≤ c < extent ≤ bound`;
-//! - each element with such coordinates lies in the tensor; where nothing is asked for there is none in a group of one request, unless
-//!   conditions around the read say so that have no linear form: a group of several requests may hold elements while only some ask;
+//! - each element that a reader asks for has coordinates in its group: `start + step · c` with
+//!   `0 ≤ c < extent ≤ bound`;
+//! - each element with such coordinates lies in the tensor; where nothing is asked for there is none in a group of one
+//!   request, unless conditions around the read say so that have no linear form: a group of several requests may hold
+//!   elements while only some ask;
 //! - what a group claims by its [`Fit`] and by [`Group::is_known`] holds.
 //!
 //! **Theory** (docs/theory.md, Regions; every formula is checked against enumeration in `tests`).
 //!
 //! - *Splits*: a sum of loops that is an axis, or a part of one, ends where that axis does, at any depth (`form`).
-//! - *Fused axes*: an index is a digit ⌊f / S⌋ mod N of a flat value f. While f runs through [a, b] the smallest cover of that digit is
-//!   [⌊a / S⌋ mod N, ⌊b / S⌋ mod N] if ⌊a / SN⌋ = ⌊b / SN⌋, else all of [0, N) (`run`). For all digits of f together this is the rule of mixed radix: common
-//!   leading digits, then an interval, then full. It is evaluated on f after f was clipped to its last value.
-//! - *Exactness*: the cover is no larger than the run of f just where the factor is g·S_d for an axis d of which g is a divisor, or the
-//!   outermost. It is decided by comparing the two.
-//! - *Flat*: where the row-major numbers of what is asked for are a run, a buffer of that length wastes nothing, whatever the factor.
-//! - *Bounds* are the largest extents over the iterations of the loops outside: all of them if they are few, else one period, else
-//!   ⌊(r + width) / d⌋ + 1 for the largest remainder r that a start can leave.
+//! - *Fused axes*: an index is a digit ⌊f / S⌋ mod N of a flat value f. While f runs through [a, b] the smallest cover
+//!   of that digit is [⌊a / S⌋ mod N, ⌊b / S⌋ mod N] if ⌊a / SN⌋ = ⌊b / SN⌋, else all of [0, N) (`run`). For all digits
+//!   of f together this is the rule of mixed radix: common leading digits, then an interval, then full. It is evaluated
+//!   on f after f was clipped to its last value.
+//! - *Exactness*: the cover is no larger than the run of f just where the factor is g·S_d for an axis d of which g is a
+//!   divisor, or the outermost. It is decided by comparing the two.
+//! - *Flat*: where the row-major numbers of what is asked for are a run, a buffer of that length wastes nothing,
+//!   whatever the factor.
+//! - *Bounds* are the largest extents over the iterations of the loops outside: all of them if they are few, else one
+//!   period, else ⌊(r + width) / d⌋ + 1 for the largest remainder r that a start can leave.
 //! - *Several requests* (`part`): hulls of what overlaps or lies side by side, groups of their own for what is apart.
 //! - *Digits side by side*: two digits of f are as good as two loops where f takes whole blocks of both.
 //!
-//! **Work** is bounded: proofs of one region are counted and then count as failed, loops outside are enumerated up to a limit, and requests are put
-//! together one after the other. What is not proved makes a region larger, never wrong. An index that is data, or no sum of digits
-//! and products by what is known, takes all of its dimension.
+//! **Work** is bounded: proofs of one region are counted and then count as failed, loops outside are enumerated up to a
+//! limit, and requests are put together one after the other. What is not proved makes a region larger, never wrong. An
+//! index that is data, or no sum of digits and products by what is known, takes all of its dimension.
 
 mod digit;
 mod form;
@@ -55,8 +60,8 @@ pub struct Request {
     pub indices: Vec<Expr>,
     /// Each at least 0 wherever the element is read, over dimensions and loops: conditions around the read.
     pub conditions: Vec<Expr>,
-    /// Values, over any of the loops, that lie in `0..extent` wherever it is read: axes whose ends predicates guard. Extents are over
-    /// dimensions and loops outside.
+    /// Values, over any of the loops, that lie in `0..extent` wherever it is read: axes whose ends predicates guard.
+    /// Extents are over dimensions and loops outside.
     pub axes: Vec<(Expr, Expr)>,
 }
 
@@ -67,8 +72,8 @@ pub struct Loops {
     pub inside: Vec<(Var, Expr)>,
     /// Loops outside, and how many iterations each has, over dimensions.
     pub outside: Vec<(Var, Expr)>,
-    /// Each at least 0 wherever the loops outside come to the place with something to do, over dimensions and those loops: what holds there of
-    /// the stages around it. Elsewhere a region means nothing.
+    /// Each at least 0 wherever the loops outside come to the place with something to do, over dimensions and those
+    /// loops: what holds there of the stages around it. Elsewhere a region means nothing.
     pub reached: Vec<Expr>,
 }
 
@@ -86,33 +91,36 @@ pub struct Group {
     pub requests: Vec<usize>,
     /// The coordinates, outermost first.
     pub axes: Vec<Coordinate>,
-    /// What the extents say, one end at a time: of the coordinates below their bounds those exist at which each of these is at least 0, over
-    /// dimensions, loops outside, and `COORDINATE + k`. The minimum of ends that an extent is can be much longer.
+    /// What the extents say, one end at a time: of the coordinates below their bounds those exist at which each of
+    /// these is at least 0, over dimensions, loops outside, and `COORDINATE + k`. The minimum of ends that an extent is
+    /// can be much longer.
     pub limits: Vec<Expr>,
-    /// What is claimed of the coordinates: that all are asked for, or that no smaller extents would do, in each iteration.
+    /// What is claimed of the coordinates: that all are asked for, or that no smaller extents would do, in each
+    /// iteration.
     pub fit: Fit,
-    /// Elements that are asked for: those at which all conditions `e ≥ 0` of one of these lists hold, over dimensions, loops outside, and
-    /// `COORDINATE + k`. Empty: all.
+    /// Elements that are asked for: those at which all conditions `e ≥ 0` of one of these lists hold, over dimensions,
+    /// loops outside, and `COORDINATE + k`. Empty: all.
     pub members: Vec<Vec<Expr>>,
     /// Whether `members` excludes everything that nobody asks for.
     pub is_known: bool,
-    /// A bound of the elements that are asked for while the loops outside stand still, over dimensions, if one is known: to be compared with
-    /// the product of the bounds of the extents, which is what is computed and kept.
+    /// A bound of the elements that are asked for while the loops outside stand still, over dimensions, if one is
+    /// known: to be compared with the product of the bounds of the extents, which is what is computed and kept.
     pub needed: Option<Expr>,
 }
 
 /// One coordinate of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coordinate {
-    /// The dimension of the tensor that it runs along; several neighbours, outermost first, if it runs through them in row-major order.
+    /// The dimension of the tensor that it runs along; several neighbours, outermost first, if it runs through them in
+    /// row-major order.
     pub dims: Vec<usize>,
-    /// The position at coordinate 0, over dimensions and loops outside: an index, or the row-major number of an element among those of
-    /// its dimensions, counted from the first element of the domain.
+    /// The position at coordinate 0, over dimensions and loops outside: an index, or the row-major number of an element
+    /// among those of its dimensions, counted from the first element of the domain.
     pub start: Expr,
     /// Positions from one coordinate to the next; at least 1.
     pub step: i128,
-    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations. Where the only request asks for nothing,
-    /// that of the first coordinate is 0 or less, and the others mean nothing.
+    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations. Where the
+    /// only request asks for nothing, that of the first coordinate is 0 or less, and the others mean nothing.
     pub extent: Expr,
     /// A bound of the extent that does not depend on loops, over dimensions.
     pub bound: Expr,
@@ -141,7 +149,8 @@ pub fn of(requests: &[Request], loops: &Loops, domain: &[(Expr, Expr)], facts: &
 /// As [`of`], laid out as asked.
 ///
 /// # Errors
-/// As [`of`]; [`NotATile::NotFlat`] if [`Realisation::Flat`] is asked for, and the elements are no run in row-major order.
+/// As [`of`]; [`NotATile::NotFlat`] if [`Realisation::Flat`] is asked for, and the elements are no run in row-major
+/// order.
 pub fn of_as(
     requests: &[Request],
     loops: &Loops,

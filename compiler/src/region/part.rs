@@ -1,11 +1,12 @@
 //! What requests ask for: boxes, flat runs and members, and which requests share them.
 //!
-//! Two requests whose distance is constant share a hull if they overlap, or if the hull is no larger than both together; otherwise
-//! they are parts of their own, as are requests that move apart by loops outside, unless a bound of their hull is known and small. The
-//! hull of boxes that do not fill it says by its members which of its elements are asked for.
+//! Two requests whose distance is constant share a hull if they overlap, or if the hull is no larger than both
+//! together; otherwise they are parts of their own, as are requests that move apart by loops outside, unless a bound of
+//! their hull is known and small. The hull of boxes that do not fill it says by its members which of its elements are
+//! asked for.
 //!
-//! A request under conditions may ask for nothing where others ask for something; its ends then mean nothing. Such a request
-//! shares a hull only as what it would ask for without its conditions.
+//! A request under conditions may ask for nothing where others ask for something; its ends then mean nothing. Such a
+//! request shares a hull only as what it would ask for without its conditions.
 
 use super::form::{Limits, Source, Values};
 use super::known::Known;
@@ -58,7 +59,7 @@ fn volume(counts: impl Iterator<Item = Option<i128>>) -> Option<i128> {
 /// The tensor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
-    /// The first index and the one behind the last, for each dimension.
+    /// The first index and the one after the last, for each dimension.
     pub domain: &'a [(Expr, Expr)],
 }
 
@@ -141,8 +142,8 @@ impl Part {
         let boxes: Vec<Run> = values.into_iter().map(|v| v.run).collect();
         let mut member = Member { boxes: boxes.clone(), number: None, exact, live: live.clone() };
         if !exact {
-            // A run of the fused value says which elements of the box are meant: in the tensor's own row-major order, or in that of the axes
-            // that the reader has fused, whose extents are the radices of its digits.
+            // A run of the fused value says which elements of the box are meant: in the tensor's own row-major order,
+            // or in that of the axes that the reader has fused, whose extents are the radices of its digits.
             let mut runs: Vec<((usize, usize), Expr, Run)> = Vec::new();
             for (span, run) in &flats {
                 runs.push((*span, shape.number(*span, &|d| Expr::var(INDEX + d as Var)), run.clone()));

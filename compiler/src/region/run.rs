@@ -1,14 +1,16 @@
 //! Runs: the sets that an index takes, `low + step·t` for `0 ≤ t < count`, and what arithmetic makes of them.
 //!
-//! - **Sum** of independent runs with steps s | s′: where s′ ≤ s·count, every multiple of s occurs, `count + (s′/s)(count′ − 1)` of
-//!   them; otherwise the sum has gaps, and the run with the greatest common step is its hull.
-//! - **Quotient** ⌊x / d⌋: rounding down keeps order, so ends go to ends. With step ≤ d nothing in between is left out; with d | step the
-//!   step is divided.
-//! - **Digit** x mod n of a dense run [a, b]: where ⌊a / n⌋ = ⌊b / n⌋ it is [a mod n, b mod n]; otherwise both n − 1 and 0 occur, so
-//!   the smallest cover is [0, n). For x = ⌊f / S⌋ this is the rule of the first differing digit of mixed radix: ⌊a / Sn⌋ = ⌊b / Sn⌋ says
-//!   that all digits before agree. It is stated for each digit by itself, so digits may be shuffled among dimensions, and some of them missing.
-//! - **Bounds.** ⌊b / d⌋ − ⌊a / d⌋ + 1 is at most ⌊(r + width) / d⌋ + 1, r the largest remainder that a can leave, which is
-//!   d − g + (c mod g) for a constant part c and the divisor g that d and the coefficients of a share.
+//! - **Sum** of independent runs with steps s | s′: where s′ ≤ s·count, every multiple of s occurs,
+//!   `count + (s′/s)(count′ − 1)` of them; otherwise the sum has gaps, and the run with the greatest common step is its
+//!   hull.
+//! - **Quotient** ⌊x / d⌋: rounding down keeps order, so ends go to ends. With step ≤ d nothing in between is left out;
+//!   with d | step the step is divided.
+//! - **Digit** x mod n of a dense run [a, b]: where ⌊a / n⌋ = ⌊b / n⌋ it is [a mod n, b mod n]; otherwise both n − 1
+//!   and 0 occur, so the smallest cover is [0, n). For x = ⌊f / S⌋ this is the rule of the first differing digit of
+//!   mixed radix: ⌊a / Sn⌋ = ⌊b / Sn⌋ says that all digits before agree. It is stated for each digit by itself, so
+//!   digits may be shuffled among dimensions, and some of them missing.
+//! - **Bounds.** ⌊b / d⌋ − ⌊a / d⌋ + 1 is at most ⌊(r + width) / d⌋ + 1, r the largest remainder that a can leave,
+//!   which is d − g + (c mod g) for a constant part c and the divisor g that d and the coefficients of a share.
 
 use super::known::Known;
 use crate::extent::{Atom, Expr, Term, gcd};
@@ -31,8 +33,9 @@ pub enum Fit {
 
 /// The set {low + step·t : low + step·t ≤ high}, over dimensions and loops outside.
 ///
-/// Ends are lists: the largest of `lows`, the smallest of `highs`. Sums, quotients and digits go through lists end by end, since all of them
-/// keep order, so that what a tail clips stands beside what it would be without, and is taken the minimum of only once.
+/// Ends are lists: the largest of `lows`, the smallest of `highs`. Sums, quotients and digits go through lists end by
+/// end, since all of them keep order, so that what a tail clips stands beside what it would be without, and is taken
+/// the minimum of only once.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     lows: Vec<Expr>,
@@ -294,7 +297,7 @@ impl Run {
         let least = orbit.sub(&one()).mul(&run.step);
         let complete = run.highs.iter().all(|high| run.lows.iter().all(|low| known.proves(&high.sub(low).sub(&least))));
         if is_dense && !always && !complete {
-            // Some iterations wrap around: there low is below the last block, and high is behind the first one.
+            // Some iterations wrap around: there low is below the last block, and high is after the first one.
             let lows = last_blocks.iter().map(|last| low.sub(&n.mul(last))).chain([Expr::constant(0)]).collect();
             let highs = highs.into_iter().chain([n.sub(&one())]).collect();
             let fit = if run.fit == Fit::Exact { Fit::Minimal } else { Fit::Sound };
@@ -325,7 +328,8 @@ impl Run {
         pairs.filter(|row| !known.proves(row)).collect()
     }
 
-    /// Only where all rows are at least 0: with most·(row + 1) values at most, which is none, or no less than there are.
+    /// Only where all rows are at least 0: with most·(row + 1) values at most, which is none, or no less than there
+    /// are.
     pub fn only_where(mut self, rows: &[Expr]) -> Self {
         let values = |row: &Expr| self.step.mul(&self.most.mul(&row.add(&one())).sub(&one()));
         let ends: Vec<Expr> = rows.iter().map(|row| self.low().add(&values(row))).collect();
@@ -360,7 +364,7 @@ impl Run {
         [self, other].into_iter().filter(|run| !run.is_point()).map(|run| &run.step).collect()
     }
 
-    /// How far the start of another one lies behind this one's, if that is a literal.
+    /// How far the start of another one lies after this one's, if that is a literal.
     pub fn distance(&self, other: &Self, known: &Known<'_>) -> Option<i128> {
         known.facts.normal(&other.low().sub(&self.low())).as_constant()
     }

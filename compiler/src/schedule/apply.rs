@@ -370,7 +370,7 @@ impl Apply<'_> {
         }
     }
 
-    /// `alternate`, behind axes that are bound together.
+    /// `alternate`, after axes that are bound together.
     fn turns(&mut self, alternate: Option<Span>, bound: &[ast::Name]) {
         let (Some(span), Some(name)) = (alternate, bound.last()) else { return };
         if let Some(axis) = self.leaf(name, &[name]).filter(|axis| !self.domain.axes[*axis].poisoned) {

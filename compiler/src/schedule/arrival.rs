@@ -1,9 +1,11 @@
-//! Stages in the loops of an output whose reduction blocks share: each block takes a part of the terms, and behind the arrival the last one alone goes on.
+//! Stages in the loops of an output whose reduction blocks share: each block takes a part of the terms, and after the
+//! arrival the last one alone goes on.
 //!
-//! **Property.** The output has a block for each of its own and each part; blocks that differ in the part alone are a group, and come to the same
-//! places in the same order. What a place does in front of the arrival, all of them do, and none of it is seen outside of the block; what it does
-//! behind, one of them does, which has the results. The loops around the place go on with all blocks of the group: another one may be the
-//! last in their next iteration, so that no block keeps anything from one to the next.
+//! **Property.** The output has a block for each of its own and each part; blocks that differ in the part alone are a
+//! group, and come to the same places in the same order. What a place does before the arrival, all of them do, and
+//! none of it is seen outside of the block; what it does after, one of them does, which has the results. The loops
+//! around the place go on with all blocks of the group: another one may be the last in their next iteration, so that no
+//! block keeps anything from one to the next.
 
 use super::loops::ACCUMULATOR_LIMIT;
 use super::{Attach, Stage};

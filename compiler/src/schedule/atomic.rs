@@ -3,8 +3,9 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Reduction;
 
-/// The type of the word in which blocks combine partial results; none if no operation on memory does that. Integers wrap in wider words as in
-/// their own; numbers that are compared have codes in the order of their values, and an index fits beside a code of 32 bits.
+/// The type of the word in which blocks combine partial results; none if no operation on memory does that. Integers
+/// wrap in wider words as in their own; numbers that are compared have codes in the order of their values, and an index
+/// fits beside a code of 32 bits.
 pub const fn atomic_word(op: Reduction, element: ElementType) -> Option<ElementType> {
     use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     match (op, element) {

@@ -1,9 +1,10 @@
 //! Stages inside the loops of others: where each stands, and the region of its tensor that is needed there.
 //!
-//! A stage at a leaf of another one is computed once for each iteration of the loops *around* it, for what the stages inside that place
-//! read. Which loops are around follows from who owns an instance (docs/theory.md, Regions): of the loops that one thread runs, those up to the
-//! leaf; of the loops that are given to units, those given to the owner or to something coarser. To the stage the loops around it are
-//! dimensions, so that every room treats it as it treats an output.
+//! A stage at a leaf of another one is computed once for each iteration of the loops *around* it, for what the stages
+//! inside that place read. Which loops are around follows from who owns an instance (docs/theory.md, Regions): of the
+//! loops that one thread runs, those up to the leaf; of the loops that are given to units, those given to the owner or
+//! to something coarser. To the stage the loops around it are dimensions, so that every room treats it as it treats an
+//! output.
 
 use std::collections::BTreeSet;
 
@@ -91,25 +92,28 @@ impl Attach {
     }
 }
 
-/// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or stands inside them, there or
-/// further in, or inside a stage that does; or stands beside the stage with these loops, or inside one that does.
+/// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or
+/// stands inside them, there or further in, or inside a stage that does; or stands beside the stage with these loops,
+/// or inside one that does.
 pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
     let stage = |at| stages.get(at);
     let root = || ancestors(&stage, of).last().and_then(stage);
     let is_beside = |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.sees(outer, &stages[outer.stage]));
-    // What belongs to a part of a block is computed where the stage with the loops gives it work: others may come where it has none.
+    // What belongs to a part of a block is computed where the stage with the loops gives it work: others may come where
+    // it has none.
     let is_for = |at: &usize| outer.owner <= Unit::Cta || stages[*at].owner >= outer.owner;
     let chain = chain_under(&stage, of, outer);
     chain.is_some_and(|chain| chain[1..].iter().all(is_for)) || root().is_some_and(is_beside)
 }
 
-/// The stage with position `of` and those whose loops are around it, from the inside out. `stage` gives them by position.
+/// The stage with position `of` and those whose loops are around it, from the inside out. `stage` gives them by
+/// position.
 fn ancestors<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(of), move |at| Some(stage(*at)?.attach.as_ref()?.stage))
 }
 
-/// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one before it; none if
-/// that one does not stand inside the place. `stage` gives them by position.
+/// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one
+/// before it; none if that one does not stand inside the place. `stage` gives them by position.
 pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, outer: &Attach) -> Option<Vec<usize>> {
     let mut chain: Vec<usize> = ancestors(stage, of).take_while(|at| *at != outer.stage).collect();
     // The outermost of them stands in the loops of that stage, if the place is around it.
@@ -124,9 +128,9 @@ pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, ou
     Some(chain)
 }
 
-/// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as they decide it:
-/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out. None if one of them is
-/// too large to be written down.
+/// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as
+/// they decide it: expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold
+/// are left out. None if one of them is too large to be written down.
 pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<Vec<Expr>> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
     let mut conditions: Vec<Expr> = Vec::new();
@@ -161,7 +165,8 @@ pub(super) fn within(parent: &Stage, attach: &Attach) -> Option<(Program, Facts)
     Some((program, facts_within(parent, &parent.facts, attach)?))
 }
 
-/// What is known inside the loops of `parent` around a place, where `facts` are known of it; none if these loops have no iteration.
+/// What is known inside the loops of `parent` around a place, where `facts` are known of it; none if these loops have
+/// no iteration.
 pub fn facts_within(parent: &Stage, facts: &Facts, attach: &Attach) -> Option<Facts> {
     let symbolic = Symbolic::new(&parent.domain, facts);
     let extent = |n: usize| {
@@ -271,8 +276,8 @@ impl Needs<'_> {
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
     }
 
-    /// The stage with the loops computes several boxes of what it is asked for, each in loops of its own: none of these is
-    /// around all that read.
+    /// The stage with the loops computes several boxes of what it is asked for, each in loops of its own: none of these
+    /// is around all that read.
     fn one_of_several(&self, diags: &mut Diagnostics) {
         let parent = &self.stages[self.attach.stage];
         let problem = format!("`{}` keeps several boxes, and each is computed in loops of its own", parent.name);
@@ -299,7 +304,8 @@ impl Needs<'_> {
         region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
     }
 
-    /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own mistake.
+    /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own
+    /// mistake.
     pub fn refuse(&self, problem: &NotATile, diags: &mut Diagnostics) {
         let what = format!("no region of `{}` inside `{}`: {problem:?}", self.name, self.place());
         diags.report(Internal { room: "schedule", what, span: self.span });
@@ -310,13 +316,14 @@ impl Needs<'_> {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
         let served = |source, _, _| self.served.contains(&source) || self.serves.contains(&source);
         let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served)?;
-        // What a copy around the reader holds is taken from there; a copy does not take what it copies from another one.
+        // What a copy around the reader holds is taken from there; a copy does not take what it copies from another
+        // one.
         let is_own = |r: &StageRead| {
             let taken = |copy: &Stage| {
                 let around = copy.attach.as_ref().is_some_and(|attach| is_under(self.stages, at, attach));
                 copy.copy.is_some() && copy.serves.contains(&r.source) && around
             };
-            // In front of a loop over terms and behind it, the original is read, or a copy further outside.
+            // Before a loop over terms and after it, the original is read, or a copy further outside.
             let is_there = |attach: &Attach| idle::is_there(attach, (at, reader), r.in_terms);
             let is_copied = reader.copy.is_some() && reader.serves.contains(&r.source);
             let by_other = self
@@ -371,8 +378,8 @@ impl Needs<'_> {
             if stage != reader {
                 continue;
             }
-            // What is known of the reader's own points. It comes whether or not the stages around it have something to do, as far as its limits
-            // let it (see `reached`).
+            // What is known of the reader's own points. It comes whether or not the stages around it have something to
+            // do, as far as its limits let it (see `reached`).
             for (axis, value) in of.domain.axes.iter().zip(&symbolic.values) {
                 let of = if axis.kind == AxisKind::Reduction { &mut terms } else { &mut elements };
                 let (value, extent) = (rename(value, &renamed), rename(&axis.extent, &renamed));
@@ -427,7 +434,8 @@ fn varies(extent: &Expr, inside: &[(Var, Expr)]) -> bool {
     extent.vars().into_iter().any(|v| inside.iter().any(|(l, _)| *l == v))
 }
 
-/// Adds a loop inside to others. Where those decide its end it has the most iterations that it ever has, and what is returned is at least 0.
+/// Adds a loop inside to others. Where those decide its end it has the most iterations that it ever has, and what is
+/// returned is at least 0.
 fn longest(inside: &mut Vec<(Var, Expr)>, var: Var, extent: Expr) -> Option<Expr> {
     if !varies(&extent, inside) {
         inside.push((var, extent));
@@ -445,7 +453,8 @@ struct Inside {
     renamed: Vec<(Var, Expr)>,
     /// What holds wherever the reader reads.
     elements: Request,
-    /// What also holds where it reads for a term: a reduction may have none, and what its result is used with is read all the same.
+    /// What also holds where it reads for a term: a reduction may have none, and what its result is used with is read
+    /// all the same.
     terms: Request,
 }
 

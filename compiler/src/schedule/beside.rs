@@ -1,9 +1,9 @@
-//! Outputs beside outputs: `schedule z at y.b` runs `z` in the iterations of the loops of `y` around `b`, so that both can read the
-//! stages that stand there.
+//! Outputs beside outputs: `schedule z at y.b` runs `z` in the iterations of the loops of `y` around `b`, so that both
+//! can read the stages that stand there.
 //!
-//! **Property.** Each output keeps a domain of its own, which covers its tensor. The leaves of both that are around the place are the
-//! same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of both. They stand first among the leaves
-//! of either, where they have the same variables.
+//! **Property.** Each output keeps a domain of its own, which covers its tensor. The leaves of both that are around the
+//! place are the same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of
+//! both. They stand first among the leaves of either, where they have the same variables.
 
 use super::{Attach, Stage, Unit};
 use crate::diag::Diagnostics;
@@ -21,14 +21,14 @@ pub struct Beside {
     pub leaf: AxisId,
     /// How many of its sequential loops are around the place.
     pub loops: usize,
-    /// How many leaves of both are the same there, the first ones: those around the place, and those of warpgroups and of warps if
-    /// they are alike.
+    /// How many leaves of both are the same there, the first ones: those around the place, and those of warpgroups and
+    /// of warps if they are alike.
     pub around: usize,
 }
 
 impl Beside {
-    /// Whether what stands at `outer`, a place in the loops of the other output `of`, is there for this one, too: all that is around it is around
-    /// both. A thread's own is not, which computes it only where `of` has work for it.
+    /// Whether what stands at `outer`, a place in the loops of the other output `of`, is there for this one, too: all
+    /// that is around it is around both. A thread's own is not, which computes it only where `of` has work for it.
     pub fn sees(&self, outer: &Attach, of: &Stage) -> bool {
         self.stage == outer.stage
             && self.loops >= outer.loops

@@ -1,4 +1,5 @@
-//! What the clauses of a stage in shared or global memory say of its buffers: how many instances take in turn, and who fills them.
+//! What the clauses of a stage in shared or global memory say of its buffers: how many instances take in turn, and who
+//! fills them.
 
 use tilewright_kernel::algorithm::Source;
 
@@ -20,7 +21,8 @@ use crate::syntax::{Span, ast};
 pub const MOST_SLOTS: i128 = 64;
 
 impl Stage {
-    /// Whether a loop of it is one over terms, or stands in one. Blocks arrive once with all results of an instance: its loops over them count, too.
+    /// Whether a loop of it is one over terms, or stands in one. Blocks arrive once with all results of an instance:
+    /// its loops over them count, too.
     pub fn is_inside_reduction(&self, leaf: AxisId) -> bool {
         if self.arrives() {
             return true;
@@ -30,8 +32,8 @@ impl Stage {
         self.reduction.is_some() && around.any(|l| self.domain.axes[l].kind == AxisKind::Reduction)
     }
 
-    /// Whether instances at a leaf follow each other, so that some can run ahead: in a loop, or in the tiles of a persistent launch, where another
-    /// role makes them (`roles` looks whether one does).
+    /// Whether instances at a leaf follow each other, so that some can run ahead: in a loop, or in the tiles of a
+    /// persistent launch, where another role makes them (`roles` looks whether one does).
     pub fn has_next(&self, leaf: AxisId) -> bool {
         self.is_rolled(leaf) || self.is_of_tiles(leaf) && self.program.is_persistent()
     }
@@ -49,7 +51,8 @@ impl Stage {
     /// Whether the iterations of a leaf follow each other in the program, too: it is a loop there.
     pub fn is_rolled(&self, leaf: AxisId) -> bool {
         let axis = &self.domain.axes[leaf];
-        // Data loops inside a reduction are written out: their accumulators are registers. So are those of a stage in registers.
+        // Data loops inside a reduction are written out: their accumulators are registers. So are those of a stage in
+        // registers.
         let in_registers = self.place == Place::Registers || self.is_inside_reduction(leaf);
         axis.binding == Binding::Serial && !(axis.kind == AxisKind::Data && in_registers)
     }

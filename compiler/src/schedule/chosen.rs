@@ -35,9 +35,9 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// The region of a stage with these ops: the one that is asked for; else as small as it can be where no op names an axis; a run of elements
-/// where the first one merges all axes, if that is smaller; else the box that the ops are about. With that, whether it is a run, whose axis
-/// then has the name that is given to it.
+/// The region of a stage with these ops: the one that is asked for; else as small as it can be where no op names an
+/// axis; a run of elements where the first one merges all axes, if that is smaller; else the box that the ops are
+/// about. With that, whether it is a run, whose axis then has the name that is given to it.
 pub(super) fn laid_out<'a>(
     chosen: &Chosen<'a>,
     names: &[&str],
@@ -77,8 +77,8 @@ pub(super) fn laid_out<'a>(
     }
 }
 
-/// Which coordinate of a group is its run: the only one, or the only one with more than one element, or else the innermost; none if it has
-/// several.
+/// Which coordinate of a group is its run: the only one, or the only one with more than one element, or else the
+/// innermost; none if it has several.
 pub(super) fn run_of(group: &Group) -> Option<usize> {
     let one = Expr::constant(1);
     let long: Vec<usize> = (0..group.axes.len()).filter(|n| group.axes[*n].bound != one).collect();

@@ -1,11 +1,13 @@
 //! Which thread of which block runs each iteration.
 //!
-//! Axes bound to one unit linearise in loop order, the last one fastest. Blocks are neighbours in clusters of a fixed number: axes of the
-//! grid count clusters, and block β of a cluster runs the iterations β of the axes that are given to its blocks (`bind …: cta`), which are as
-//! many as it has blocks. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by
-//! the order of the loops: warps inside an axis that is given to warpgroups are the four of the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
-//! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
-//! these are, is the question of `collectives`, which `levels` asks.
+//! Axes bound to one unit linearise in loop order, the last one fastest. Blocks are neighbours in clusters of a fixed
+//! number: axes of the grid count clusters, and block β of a cluster runs the iterations β of the axes that are given
+//! to its blocks (`bind …: cta`), which are as many as it has blocks. A block is one-dimensional: thread τ is in
+//! warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis
+//! that is given to warpgroups are the four of the warpgroup, threads are those of the warp or warpgroup around them.
+//! Any of the three may be left out; what nothing tells apart would write the same elements. Threads that no iteration
+//! falls to are idle. Whether units can be taken from the threads around, and which ones these are, is the question of
+//! `collectives`, which `levels` asks.
 
 use crate::collectives::{self, LoopFault};
 use crate::diag::tw00xx::NotSupportedYet;
@@ -98,8 +100,8 @@ impl Distribution {
     }
 }
 
-/// Threads of which the block must have whole groups, and what these are: `rounded` where there is a choice. Warpgroups may be fewer than the block
-/// has room for, if no instance belongs to one.
+/// Threads of which the block must have whole groups, and what these are: `rounded` where there is a choice. Warpgroups
+/// may be fewer than the block has room for, if no instance belongs to one.
 fn whole(levels: &[Level], owner: Unit, rounded: bool) -> Option<(Unit, i128)> {
     let bound = levels.iter().map(|level| match level.whole() {
         WARPGROUP if rounded => Unit::Warpgroup,
@@ -165,7 +167,8 @@ fn is_cluster(blocks: i128) -> bool {
     u64::try_from(blocks).is_ok_and(collectives::is_cluster)
 }
 
-/// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such axes or writes an output.
+/// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such
+/// axes or writes an output.
 fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) {
     let of = |stage: &Stage| stage.distribution.ctas.iter().fold(1, |n: i128, (_, extent)| n.saturating_mul(*extent));
     let cluster = launch.map_or_else(|| stages.iter().map(of).max().unwrap_or(1).max(1), |(blocks, _)| blocks);
@@ -232,15 +235,16 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
     (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
 }
 
-/// The same for the stages of one role, or of a block without roles; how many threads it has. `launch` is how many there are, if that is said.
+/// The same for the stages of one role, or of a block without roles; how many threads it has. `launch` is how many
+/// there are, if that is said.
 fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) -> i128 {
     let own: Vec<usize> = (0..stages.len()).filter(|at| stages[*at].role == role).collect();
     let distributions = || own.iter().map(|at| &stages[*at].distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
     let whole =
         distributions().filter_map(|d| whole(&d.levels, d.owner, true)).map(|(_, size)| size).max().unwrap_or(1);
-    // Without a `launch` the block has the threads that are needed, in whole units, as far as a block can; `check` refuses the rest.
-    // An axis without elements still leaves a thread: other stages may need it.
+    // Without a `launch` the block has the threads that are needed, in whole units, as far as a block can; `check`
+    // refuses the rest. An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
     for at in &own {
@@ -257,7 +261,8 @@ fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage]
             .last()
             .unwrap_or(at)
     };
-    // Threads that a stage uses: of units that own an instance each, as many as the loops around it have, if it uses all of a unit.
+    // Threads that a stage uses: of units that own an instance each, as many as the loops around it have, if it uses
+    // all of a unit.
     let used = |at: usize| {
         let d = &stages[at].distribution;
         match d.owner.threads() {
@@ -325,7 +330,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             distribution.grid.push(leaf);
             continue;
         }
-        // A block has a fixed number of threads, and a cluster of blocks: the extent is a literal, or bounded by the facts and guarded.
+        // A block has a fixed number of threads, and a cluster of blocks: the extent is a literal, or bounded by the
+        // facts and guarded.
         let Some(extent) = axis.extent.as_constant().or_else(|| facts.upper_bound(&axis.extent)) else {
             let names = |v: u32| program.dim_name(v as u16).to_owned();
             diags.report(NotStatic {
@@ -371,7 +377,8 @@ const fn reaches_blocks(reduced: &Reduced) -> bool {
     matches!(reduced.by, ast::ReduceBy::Grid | ast::ReduceBy::Atomic)
 }
 
-/// Refuses atomic operations that the numeric contract does not admit, and warns of those whose result is another one each time.
+/// Refuses atomic operations that the numeric contract does not admit, and warns of those whose result is another one
+/// each time.
 fn check_atomics(program: &Program, stage: &Stage, diags: &mut Diagnostics) {
     let reduction = stage.reduction.map(|value| (value, program.algorithm.values[value as usize]));
     let Some((value, Value::Reduce { op: Reduction::Sum, order, .. })) = reduction else { return };
@@ -454,7 +461,8 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
     }
 }
 
-/// Checks one stage against the block and gives its levels their numbers; `needed` threads suffice for all stages. False if it does not fit.
+/// Checks one stage against the block and gives its levels their numbers; `needed` threads suffice for all stages.
+/// False if it does not fit.
 fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
     let mut levels = std::mem::take(&mut stage.distribution.levels);
     let placed = fits(stage, &mut levels, (threads, launch), diags);
@@ -471,8 +479,8 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
         diags.report(NotSupportedYet { construct, span: reduced.span, instead: None });
         return false;
     }
-    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
-    // beside another one the first thread does it.
+    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed,
+    // and of an output beside another one the first thread does it.
     let group = finest.threads;
     if group > 1 && stage.place != Place::Registers && stage.beside.is_none() {
         diags.report(SameElement {
@@ -606,7 +614,8 @@ impl Stage {
         if d.owner > Unit::Cta {
             return threads;
         }
-        // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
+        // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output
+        // beside another.
         let all = self.place == Place::Registers || self.beside.is_some();
         let each = if all { d.finest().unwrap_or(threads) } else { 1 };
         d.levels.iter().fold(each, |count, level| count.saturating_mul(level.count()))

@@ -5,19 +5,19 @@
 //! | --- | --- |
 //! | all units of a block, to an instance of a block or of a part of it | they wait for each other |
 //! | all threads, to what they fetch | they wait for it together |
-//! | all threads, to their own instances in front of terms | past the end of the axis, they share the result |
-//! | a block, to instances in front of terms that the grid divides | it is there where there are no terms at all |
+//! | all threads, to their own instances before terms | past the end of the axis, they share the result |
+//! | a block, to instances before terms that the grid divides | it is there where there are no terms at all |
 //!
-//! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then not
-//! computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the terms is
-//! refused, as is one that another stage reads in all blocks of a cluster.
+//! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then
+//! not computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the
+//! terms is refused, as is one that another stage reads in all blocks of a cluster.
 
 use super::{Attach, Stage, Unit};
 use crate::domain::{AxisId, AxisKind, Domain};
 use crate::extent::{Expr, Facts, Var};
 
-/// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with the
-/// variable that stands for it in what is inside.
+/// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with
+/// the variable that stands for it in what is inside.
 fn bound(stage: &Stage, unit: Unit) -> impl Iterator<Item = (Var, AxisId)> {
     let Stage { domain: Domain { axes, leaves, .. }, facts, .. } = stage;
     // A reduction across the grid has one block where it has no terms.
@@ -60,8 +60,8 @@ pub(super) fn units_with_work(
     }
 }
 
-/// That a unit inside `parent` is one of those that axes around it are given to. All stages with loops around say so for
-/// themselves.
+/// That a unit inside `parent` is one of those that axes around it are given to. All stages with loops around say so
+/// for themselves.
 fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
     let outwards = |(unit, at): &(Unit, usize)| {
         let stage = &stages[*at];
@@ -72,16 +72,16 @@ fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Exp
     std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
 }
 
-/// The outermost loop over terms around a place: an instance there is gone where the loop has ended, and not there yet in
-/// front of it.
+/// The outermost loop over terms around a place: an instance there is gone where the loop has ended, and not there yet
+/// before it.
 pub(super) fn loop_of_terms(parent: &Stage, attach: &Attach) -> Option<AxisId> {
     let axes = &parent.domain.axes;
     let is_one = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction && axes[*leaf].binding.is_sequential();
     attach.around.iter().copied().find(is_one)
 }
 
-/// An axis of a reduction of which a unit may have no term and come to a place all the same: it may have fewer iterations than units, or what
-/// is `reached` with terms only has a condition on it.
+/// An axis of a reduction of which a unit may have no term and come to a place all the same: it may have fewer
+/// iterations than units, or what is `reached` with terms only has a condition on it.
 pub(super) fn lacks_terms(parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
     let leaf = |v: Var| parent.domain.leaves.get((v as usize).checked_sub(parent.facts.dims())?).copied();
     let conditional = reached.iter().flat_map(Expr::vars).filter_map(leaf);
@@ -107,8 +107,8 @@ pub(super) fn is_there(attach: &Attach, (at, reader): (usize, &Stage), in_terms:
     in_terms || at != attach.stage || loop_of_terms(reader, attach).is_none()
 }
 
-/// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the
-/// end, and all if there is no iteration, come to the place and have no terms.
+/// The axes of a reduction around a place before its terms that may have fewer iterations than units: those past
+/// the end, and all if there is no iteration, come to the place and have no terms.
 pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<Item = (Var, AxisId)> {
     let axes = &parent.domain.axes;
     let of_terms = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction;

@@ -1,14 +1,16 @@
-//! Where the elements of a stage lie in its buffer, in shared or global memory: the allocation domain of a stage that threads fill.
+//! Where the elements of a stage lie in its buffer, in shared or global memory: the allocation domain of a stage that
+//! threads fill.
 //!
-//! A layout lists axes of the stage's domain, outermost first, each with the elements that are left free behind a run of it. Axes may be roots,
-//! leaves, or what ops have made in between.
+//! A layout lists axes of the stage's domain, outermost first, each with the elements that are left free after a run
+//! of it. Axes may be roots, leaves, or what ops have made in between.
 //!
-//! **Property.** Elements of an instance lie apart, in `0..places()`. **Formula.** The axes listed are none of each other's parts, and every
-//! coordinate of the instance is one of them or is given by them: an op's inputs are given by its outputs, whose maps are one to one
-//! ([`domain`](crate::domain)). Offsets are sums of values of these axes, each below its largest extent, times strides that grow by
-//! extent and padding. A swizzle exchanges chunks of 16 bytes inside a span ([`Swizzle::apply`]), and nothing else. Instances of threads lie
-//! in [`Columns`], which spread the offsets of each.
-//! **Approximation.** Extents that depend on sizes count with their bounds: the strides of an instance are those of the largest.
+//! **Property.** Elements of an instance lie apart, in `0..places()`. **Formula.** The axes listed are none of each
+//! other's parts, and every coordinate of the instance is one of them or is given by them: an op's inputs are given by
+//! its outputs, whose maps are one to one ([`domain`](crate::domain)). Offsets are sums of values of these axes, each
+//! below its largest extent, times strides that grow by extent and padding. A swizzle exchanges chunks of 16 bytes
+//! inside a span ([`Swizzle::apply`]), and nothing else. Instances of threads lie in [`Columns`], which spread the
+//! offsets of each. **Approximation.** Extents that depend on sizes count with their bounds: the strides of an instance
+//! are those of the largest.
 
 use tilewright_kernel::tensor_map::Swizzle;
 
@@ -23,7 +25,7 @@ use crate::tma::staged::PLACEHOLDER;
 
 /// What every slot starts at a multiple of, in bytes: the longest vector of one instruction.
 pub const SLOT_ALIGNMENT: i128 = 16;
-/// Most elements that are left free behind a run of an axis.
+/// Most elements that are left free after a run of an axis.
 const MOST_PADDING: i128 = 1 << 16;
 /// Most terms, those under quotients included, of a place: it is computed at each access.
 const PLACE_TERMS: usize = 64;
@@ -48,14 +50,14 @@ pub struct LaidOut {
     pub axis: AxisId,
     /// Most values that it has: a number, but in global memory, where it may depend on sizes.
     pub extent: Expr,
-    /// Elements that are left free behind all of it.
+    /// Elements that are left free after all of it.
     pub pad: i128,
     /// Elements between neighbours along it, like the extent.
     pub stride: Expr,
 }
 
-/// Instances of threads in one slot: a column each. The elements of all threads with one number lie side by side, so that lanes that access
-/// these together access different banks; so do chunks, where elements go together in vectors.
+/// Instances of threads in one slot: a column each. The elements of all threads with one number lie side by side, so
+/// that lanes that access these together access different banks; so do chunks, where elements go together in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Threads of the block.
@@ -65,7 +67,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Where the element of a column lies, behind the first one of the column, that has the offset `offset` in its instance.
+    /// Where the element of a column lies, after the first one of the column, that has the offset `offset` in its
+    /// instance.
     pub fn spread(self, offset: &Expr) -> Expr {
         let Self { threads, chunk } = self;
         let chunks = offset.floor_div(&Expr::constant(chunk)).scale(threads * chunk);
@@ -88,7 +91,7 @@ pub struct Spot {
 }
 
 impl Layout {
-    /// The layout of these axes, with their extents and what is left free behind each.
+    /// The layout of these axes, with their extents and what is left free after each.
     pub fn new(axes: impl IntoIterator<Item = (AxisId, Expr, i128)>) -> Self {
         let axes = axes.into_iter().map(|(axis, extent, pad)| LaidOut { axis, extent, pad, stride: Expr::constant(1) });
         let mut layout = Self { axes: axes.collect(), swizzle: Swizzle::None, columns: None, written: None };
@@ -105,7 +108,7 @@ impl Layout {
         }
     }
 
-    /// The same with so much more left free behind the axis with a position.
+    /// The same with so much more left free after the axis with a position.
     #[must_use]
     pub fn padded(&self, position: usize, more: i128) -> Self {
         let mut layout = self.clone();
@@ -122,7 +125,8 @@ impl Layout {
         self.axes.iter().fold(one.clone(), |sum, a| sum.add(&a.stride.mul(&a.extent.sub(&one))))
     }
 
-    /// The same in whole spans, in which chunks change places, or in whole chunks of a column; elements have so many bytes.
+    /// The same in whole spans, in which chunks change places, or in whole chunks of a column; elements have so many
+    /// bytes.
     fn instance(&self, element: u32) -> Expr {
         let whole = match self.columns {
             Some(columns) => columns.chunk,
@@ -169,8 +173,8 @@ impl Layout {
 }
 
 impl Stage {
-    /// Where an element lies in a slot of a buffer of the stage, before the swizzle: over the roots, as in [`Stage::indices`], and over
-    /// other axes, each of which is the variable [`AXIS`] and its number.
+    /// Where an element lies in a slot of a buffer of the stage, before the swizzle: over the roots, as in
+    /// [`Stage::indices`], and over other axes, each of which is the variable [`AXIS`] and its number.
     pub fn place_of_axes(&self) -> Expr {
         self.place_in(&self.layout)
     }
@@ -315,7 +319,8 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
     Some(layout)
 }
 
-/// The axes that tell the values of an axis: the outputs of the op that consumed it. The X side of a swizzle is told by one of them.
+/// The axes that tell the values of an axis: the outputs of the op that consumed it. The X side of a swizzle is told by
+/// one of them.
 fn parts(domain: &Domain, axis: AxisId) -> Vec<AxisId> {
     match domain.consumer(axis) {
         Some((Op::Swizzle { x, x_output, .. }, _)) if axis == *x => vec![*x_output],
@@ -353,8 +358,8 @@ fn uncovered(stage: &Stage, axis: AxisId, listed: &[AxisId], missing: &mut Vec<A
     }
 }
 
-/// The most values that an axis of an instance has, holes included: what it is merged with counts in these. Those of coordinates are bounded, and the
-/// ops bound what they make.
+/// The most values that an axis of an instance has, holes included: what it is merged with counts in these. Those of
+/// coordinates are bounded, and the ops bound what they make.
 fn most(stage: &Stage, axis: AxisId) -> Option<i128> {
     let domain = &stage.domain;
     if let Some(root) = domain.roots.iter().position(|root| *root == axis) {

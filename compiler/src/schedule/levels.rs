@@ -1,7 +1,7 @@
 //! Levels: what one kind of unit is given, and how its number follows from that of a thread.
 //!
-//! Which threads run which iteration is decided by the sets of `collectives`; here is the closed form of those nests, as arithmetic on a
-//! thread's number.
+//! Which threads run which iteration is decided by the sets of `collectives`; here is the closed form of those nests,
+//! as arithmetic on a thread's number.
 
 use crate::collectives::{
     self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
@@ -15,7 +15,8 @@ use super::{Unit, WARP, WARPGROUP};
 /// Where the number that a level divides comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// The thread's number in the block, or in the unit that owns the instance: divided, and modulo something if it is not the first digit.
+    /// The thread's number in the block, or in the unit that owns the instance: divided, and modulo something if it is
+    /// not the first digit.
     Thread(i128, Option<i128>),
     /// What is left of the number of the level with this position.
     Level(usize),
@@ -155,15 +156,16 @@ fn collective(program: &Program, binding: Binding) -> Option<collectives::Unit> 
     unit.scaled(scale).ok()
 }
 
-/// A unit that a kernel defines; none if an entry is not made of numbers, `block` and `cluster`, or the lists differ in length.
+/// A unit that a kernel defines; none if an entry is not made of numbers, `block` and `cluster`, or the lists differ in
+/// length.
 pub(super) fn defined(unit: &ast::Unit) -> Option<collectives::Unit> {
     let domain: Option<Vec<Size>> = unit.domain.iter().map(entry).collect();
     let shape: Option<Vec<Option<Size>>> = unit.shape.iter().map(|e| entry(e).map(Some)).collect();
     collectives::Unit::raw(&unit.name.text, &domain?, &shape?).ok()
 }
 
-/// A launch that has a unit, as near to one with clusters of so many blocks as there is: other threads, else other clusters too; none if no launch
-/// has it.
+/// A launch that has a unit, as near to one with clusters of so many blocks as there is: other threads, else other
+/// clusters too; none if no launch has it.
 pub(super) fn launch_with(program: &Program, binding: Binding, threads: i128, cluster: u32) -> Option<(u64, u64)> {
     let unit = collective(program, binding)?;
     let has = |(cluster, threads): &(u64, u64)| {
@@ -225,15 +227,16 @@ pub(super) struct Finest {
     pub is_run: bool,
 }
 
-/// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has clusters of so many blocks.
+/// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has
+/// clusters of so many blocks.
 pub(super) fn place(
     program: &Program,
     levels: &mut [Level],
     threads: i128,
     cluster: u32,
 ) -> Result<Finest, Box<Misplaced>> {
-    // Units of the kernel's own may be made of blocks: each block runs its own iterations of the loop around all levels. Of others, every
-    // block has the same.
+    // Units of the kernel's own may be made of blocks: each block runs its own iterations of the loop around all
+    // levels. Of others, every block has the same.
     let has_own = levels.iter().any(Level::is_named);
     let blocks = if has_own { u64::from(cluster) } else { 1 };
     let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(blocks, threads).ok());

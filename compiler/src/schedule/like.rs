@@ -1,8 +1,9 @@
 //! `like S`: the ops of stage S, replayed on the axes that correspond.
 //!
-//! An axis here corresponds to an axis of S if both index the same dimension of some tensor ([`counterparts`]). Every op of S whose
-//! axes all have a counterpart is repeated with its names; then the leaves take the order and the binds of those of S. What S gives to blocks
-//! is one iteration here, but for an output that stands beside S and shares its blocks.
+//! An axis here corresponds to an axis of S if both index the same dimension of some tensor ([`counterparts`]). Every
+//! op of S whose axes all have a counterpart is repeated with its names; then the leaves take the order and the binds
+//! of those of S. What S gives to blocks is one iteration here, but for an output that stands beside S and shares its
+//! blocks.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +127,8 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether an axis is bound here as it is in the model: what that gives to units that own an instance here is one iteration.
+    /// Whether an axis is bound here as it is in the model: what that gives to units that own an instance here is one
+    /// iteration.
     fn takes_over(&self, binding: Binding, model: &ast::Name) -> bool {
         match Unit::of(binding) {
             Some(Unit::Cluster) => self.beside == Some(model.text.as_str()),
@@ -141,8 +143,8 @@ impl Apply<'_> {
     }
 }
 
-/// The axes of equation `own` that index the same dimension of a tensor as exactly one axis of equation `other` does, each with that one;
-/// through all tensors that equations read at bare axes.
+/// The axes of equation `own` that index the same dimension of a tensor as exactly one axis of equation `other` does,
+/// each with that one; through all tensors that equations read at bare axes.
 fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
     // Axes and dimensions of tensors that are one index, as sets that are merged.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

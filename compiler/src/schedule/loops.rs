@@ -1,8 +1,9 @@
 //! The sequential loops of one thread: what their order must satisfy.
 //!
-//! A loop over the result inside a loop over the terms of its reduction needs one accumulator for each of its iterations, all
-//! of them registers: its extent is known, and their number small. `ordered` terms and the steps of a `fold` without `merge` are
-//! taken in ascending order: the reduction axes must still be nested so that their leaves count up through them.
+//! A loop over the result inside a loop over the terms of its reduction needs one accumulator for each of its
+//! iterations, all of them registers: its extent is known, and their number small. `ordered` terms and the steps of a
+//! `fold` without `merge` are taken in ascending order: the reduction axes must still be nested so that their leaves
+//! count up through them.
 
 use tilewright_kernel::algorithm::{Order, Value};
 

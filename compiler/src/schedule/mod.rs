@@ -1,9 +1,9 @@
-//! HOW: the schedule of each stage, applied. One [`Stage`] for each thing that is computed in a place of its own, be it an output, an
-//! intermediate or a copy: its iteration domain after every op, which part of the machine runs each leaf, where it stands, who owns an
-//! instance, and where its elements are.
+//! HOW: the schedule of each stage, applied. One [`Stage`] for each thing that is computed in a place of its own, be it
+//! an output, an intermediate or a copy: its iteration domain after every op, which part of the machine runs each leaf,
+//! where it stands, who owns an instance, and where its elements are.
 //!
-//! A refused op leaves poisoned axes behind that satisfy every later check, so that one mistake gives one message. What the compiler does
-//! not do yet (engines, …) is answered with [`NotSupportedYet`].
+//! A refused op leaves poisoned axes that satisfy every later check, so that one mistake gives one message. What
+//! the compiler does not do yet (engines, …) is answered with [`NotSupportedYet`].
 
 mod apply;
 mod arrival;
@@ -89,7 +89,8 @@ pub struct Along {
     pub start: Expr,
     /// From one coordinate to the next.
     pub step: i128,
-    /// How far an element lies behind coordinate 0: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
+    /// How far an element lies after coordinate 0: over dimensions and [`PLACEHOLDER`] variables, the indices of the
+    /// element.
     pub distance: Expr,
     /// Most elements that an instance has along it: a number, but in global memory, where it may depend on sizes.
     pub most: Expr,
@@ -125,11 +126,11 @@ pub struct Stage {
     pub domain: Domain,
     /// Each axis of the algorithm, over dimensions and the roots of the domain: root n is the variable [`ROOT`]` + n`.
     pub indices: Vec<(AlgorithmAxis, Expr)>,
-    /// What must hold beside that axes are in bounds, where a region ends before its box does, or the range of a reduction before its
-    /// hull does (`is_of_terms`): expressions as in `indices` that are at least 0.
+    /// What must hold beside that axes are in bounds, where a region ends before its box does, or the range of a
+    /// reduction before its hull does (`is_of_terms`): expressions as in `indices` that are at least 0.
     pub limits: Vec<Expr>,
-    /// The elements that are asked for, where these are not all: at one of these lists all expressions, as in `limits`, are at least 0.
-    /// Others may be computed, too.
+    /// The elements that are asked for, where these are not all: at one of these lists all expressions, as in `limits`,
+    /// are at least 0. Others may be computed, too.
     pub members: Vec<Vec<Expr>>,
     /// The reads that take it, if other stages hold what else is read; none if all do.
     pub reads: Option<Vec<ValueId>>,
@@ -195,9 +196,10 @@ impl Plan {
     }
 }
 
-/// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several: a copy before what it copies, and of
-/// copies the one that was placed first, which has the read in its region (`attach`). `in_terms` says whether it is in the terms of the reader's
-/// reduction: what stands in a loop over these is there for nothing else. `stage` gives them by position.
+/// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several: a copy
+/// before what it copies, and of copies the one that was placed first, which has the read in its region (`attach`).
+/// `in_terms` says whether it is in the terms of the reader's reduction: what stands in a loop over these is there for
+/// nothing else. `stage` gives them by position.
 pub fn taken<'a>(
     stage: &dyn Fn(usize) -> Option<&'a Stage>,
     reader: usize,
@@ -206,7 +208,8 @@ pub fn taken<'a>(
 ) -> Option<usize> {
     let own = stage(reader)?;
     let is_there = |s: &Stage| s.attach.as_ref().is_none_or(|a| idle::is_there(a, (reader, own), in_terms));
-    // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
+    // Readers were placed before what they read: a copy comes before what it copies, and holds it nearer to the
+    // reader.
     let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
     let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
     let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s) && is_there(s));
@@ -356,7 +359,8 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
         let mut reductions = Vec::new();
         outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
         if let Some(value) = reductions.first() {
-            // The first output that reads it, at its outermost axis: where it would be computed once for all inner ones.
+            // The first output that reads it, at its outermost axis: where it would be computed once for all inner
+            // ones.
             let reads = |other: &usize| computed_at_reads(algorithm, *other, &[]).contains(&component);
             let outputs = (0..algorithm.equations.len()).filter(|e| {
                 algorithm.components[algorithm.equations[*e].components.range()].iter().any(|c| c.parameter.is_some())
@@ -389,8 +393,8 @@ fn read_component(algorithm: &Algorithm, value: ValueId) -> Option<usize> {
     }
 }
 
-/// The components that a stage computes where it reads them, outputs and intermediates, in the order of its reads; also those that are
-/// read through others.
+/// The components that a stage computes where it reads them, outputs and intermediates, in the order of its reads; also
+/// those that are read through others.
 pub fn computed_at_reads(algorithm: &Algorithm, equation: usize, served: &[Source]) -> Vec<usize> {
     let mut seen = Vec::new();
     let mut open: Vec<usize> = algorithm.equations[equation].components.range().collect();
@@ -413,7 +417,8 @@ pub fn computed_at_reads(algorithm: &Algorithm, equation: usize, served: &[Sourc
     seen
 }
 
-/// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its reader.
+/// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its
+/// reader.
 fn check_outputs_read(program: &Program, equation: usize, served: &[Source], diags: &mut Diagnostics) {
     let algorithm = &program.algorithm;
     let reader = algorithm.equations[equation].components.range().start;
@@ -444,8 +449,8 @@ fn outermost_reductions(algorithm: &Algorithm, value: ValueId, found: &mut Vec<V
     }
 }
 
-/// Whether `sought` is computed only on one side of an `if`, or of `&&` and `||`, within `value`: then its reads are proved
-/// in bounds only there, and its loops must stay there.
+/// Whether `sought` is computed only on one side of an `if`, or of `&&` and `||`, within `value`: then its reads are
+/// proved in bounds only there, and its loops must stay there.
 fn is_conditional(algorithm: &Algorithm, value: ValueId, sought: ValueId, inside: bool) -> bool {
     if value == sought {
         return inside;
@@ -573,7 +578,8 @@ impl Roots {
                     let axis = &algorithm.axes[*a as usize];
                     index_of_dims(algorithm, axis.lower).is_some() && index_of_dims(algorithm, axis.upper).is_some()
                 };
-                // Nobody says how terms whose range depends on the element are distributed: then a loop takes just these.
+                // Nobody says how terms whose range depends on the element are distributed: then a loop takes just
+                // these.
                 let is_named = |a: &AlgorithmAxis| range::is_named(ops, &algorithm.axes[*a as usize].name);
                 let mut roots = self.clone();
                 let added = (list.iter().all(of_dims) || list.iter().any(is_named))
@@ -727,7 +733,8 @@ impl Stage {
         self.distribution.cluster > 1 && self.distribution.ctas.iter().any(is_term)
     }
 
-    /// Whether it stands in the loops of another one, and blocks share its reduction: what is behind it there is for the last of them alone.
+    /// Whether it stands in the loops of another one, and blocks share its reduction: what is after it there is for
+    /// the last of them alone.
     pub fn arrives(&self) -> bool {
         let axes = &self.domain.axes;
         let given = |l: &AxisId| axes[*l].kind == AxisKind::Reduction && axes[*l].binding == Binding::Grid;

@@ -1,11 +1,13 @@
-//! Registers: which thread holds an element of a stage, in which of its registers, and that its readers are these threads.
+//! Registers: which thread holds an element of a stage, in which of its registers, and that its readers are these
+//! threads.
 //!
-//! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by the thread that
-//! reads it, in a register that is known when the kernel is compiled. **Formula** (docs/theory.md, Ownership): a stage's index maps take an element to its
-//! leaves; the leaves that units run are digits of the thread's number, the loops tell registers apart. The reader's thread has a
-//! number of its own, made of its own leaves; both are compared as expressions over these. Elements are held alike by all threads that differ
-//! only in digits that were reduced. **Approximation.** Quotients are decided by the ranges of their parts; what is not equal for
-//! that reason is searched for a thread that reads from another one, and refused as unproved if none is found.
+//! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by
+//! the thread that reads it, in a register that is known when the kernel is compiled. **Formula** (docs/theory.md,
+//! Ownership): a stage's index maps take an element to its leaves; the leaves that units run are digits of the thread's
+//! number, the loops tell registers apart. The reader's thread has a number of its own, made of its own leaves; both
+//! are compared as expressions over these. Elements are held alike by all threads that differ only in digits that were
+//! reduced. **Approximation.** Quotients are decided by the ranges of their parts; what is not equal for that reason is
+//! searched for a thread that reads from another one, and refused as unproved if none is found.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +38,7 @@ pub struct Digit {
     pub stride: i128,
     /// How many there are.
     pub extent: i128,
-    /// Threads in front of the first one, of those that the digit outside leaves.
+    /// Threads before the first one, of those that the digit outside leaves.
     pub low: i128,
     /// Threads that differ in it share results.
     pub reduced: bool,
@@ -178,8 +180,8 @@ pub struct Reads<'a> {
     pub range: Ranges<'a>,
 }
 
-/// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices' variables decide are
-/// decided, and leaves that the reader has alike are its own.
+/// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices'
+/// variables decide are decided, and leaves that the reader has alike are its own.
 fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
     let Reads { domain, symbolic, facts, range } = reads;
     let of = |indices: &[Expr]| -> Vec<Expr> {
@@ -194,7 +196,8 @@ fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
         }
     }
     let axes = stage.domain.leaves.iter().map(|leaf| &stage.domain.axes[*leaf]);
-    // Every element is in the instance: what is told apart by one iteration is in this one, whatever the index looks like.
+    // Every element is in the instance: what is told apart by one iteration is in this one, whatever the index looks
+    // like.
     let is_one = |extent: &Expr| stage.facts.upper_bound(extent).is_some_and(|most| most <= 1);
     let value = |(axis, e): (&crate::domain::Axis, &Expr)| match is_one(&axis.extent) {
         true => Expr::constant(0),
@@ -208,17 +211,18 @@ fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
 pub enum Register {
     /// In the register with this number.
     Number(usize),
-    /// Nowhere: the iteration is one past the end, or the element one outside of an `or`. Guards keep what is read there from being used.
+    /// Nowhere: the iteration is one past the end, or the element one outside of an `or`. Guards keep what is read
+    /// there from being used.
     Outside,
     /// That is not known when the kernel is compiled: `check` has refused it.
     Unknown,
 }
 
-/// The register that holds the element with these indices, where the loops that are written out are in the iterations that `present` puts
-/// in place of them.
+/// The register that holds the element with these indices, where the loops that are written out are in the iterations
+/// that `present` puts in place of them.
 ///
-/// `check` has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into the indices: where
-/// an instance begins depends on the same loops.
+/// `check` has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into
+/// the indices: where an instance begins depends on the same loops.
 pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Register {
     let leaves = leaves_at(stage, indices, reads);
     let (mut number, mut is_inside) = (0, true);
@@ -243,8 +247,8 @@ fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
     })
 }
 
-/// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which
-/// no leaf tells, and the next variable is the block, where none tells of that.
+/// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is
+/// the part of it of which no leaf tells, and the next variable is the block, where none tells of that.
 fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
     let own =
         digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
@@ -257,19 +261,20 @@ fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
     own
 }
 
-/// The number of threads in front of those that have this digit in their number.
+/// The number of threads before those that have this digit in their number.
 fn number(stage: &Stage, digit: &Digit) -> Expr {
     let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
     Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride)
 }
 
-/// Threads in front of the units that have iterations, of units up to a kind.
+/// Threads before the units that have iterations, of units up to a kind.
 fn in_front(stage: &Stage, unit: Unit) -> Expr {
     let levels = stage.distribution.levels.iter().filter(|level| level.unit <= unit);
     Expr::constant(levels.map(|level| level.low.saturating_mul(level.stride)).sum())
 }
 
-/// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for itself, those around.
+/// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for
+/// itself, those around.
 fn untold(plan: &Plan, stage: &Stage) -> i128 {
     match &stage.attach {
         Some(attach) if stage.owner == Unit::Thread => untold(plan, &plan.stages[attach.stage]),
@@ -291,8 +296,8 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
     first
 }
 
-/// Whether there are units like the one that owns an instance of a stage to which no iteration falls. They come to the instance as the others do,
-/// for whatever iteration their numbers look like, and nothing uses what they compute.
+/// Whether there are units like the one that owns an instance of a stage to which no iteration falls. They come to the
+/// instance as the others do, for whatever iteration their numbers look like, and nothing uses what they compute.
 fn has_idle_owners(plan: &Plan, stage: &Stage) -> bool {
     let Some(size) = stage.owner.threads().filter(|_| stage.owner != Unit::Thread) else { return false };
     let (mut units, mut at) = (1, stage);
@@ -335,7 +340,8 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
 }
 
-/// Decides for each stage with buffers who accesses an element of it: the thread that computes it, by its digits, and those that read it.
+/// Decides for each stage with buffers who accesses an element of it: the thread that computes it, by its digits, and
+/// those that read it.
 pub(super) fn share(plan: &mut Plan) {
     let shared = Stage::has_buffers;
     let mut found: Vec<Sharing> =
@@ -473,7 +479,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether an expression is 0 wherever something is read, by arithmetic: what is read has its place in the instance.
+    /// Whether an expression is 0 wherever something is read, by arithmetic: what is read has its place in the
+    /// instance.
     fn is_zero(&self, e: &Expr) -> bool {
         let within = |at: Expr, most: Expr| [most.sub(&Expr::constant(1)).sub(&at), at];
         let places = self.held.coordinates.iter().map(|c| (c.at(&self.read.indices), c.most.clone()));
@@ -508,8 +515,8 @@ impl Reading<'_> {
         points(&extents, &mut budget, visit).is_continue()
     }
 
-    /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of threads that share a result
-    /// it is the first.
+    /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of
+    /// threads that share a result it is the first.
     fn sharing(&self) -> Sharing {
         let Self { reader, held, read, .. } = *self;
         let range = |v: Var| self.range(v);
@@ -552,7 +559,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Looks for the smallest case in which a thread reads what another one holds, and reports it; whether there is one.
+    /// Looks for the smallest case in which a thread reads what another one holds, and reports it; whether there is
+    /// one.
     fn elsewhere(&self, diags: &mut Diagnostics) -> bool {
         let found = self.search();
         let known = found.is_some();

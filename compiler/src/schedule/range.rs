@@ -1,8 +1,8 @@
 //! Ranges that other axes decide: `sum(|j in 0..=i| …)`.
 //!
-//! A domain is a box. An axis of a reduction whose range depends on other axes is as long as the hull of its ranges, and conditions exclude
-//! the iterations outside: [`Stage::limits`](super::Stage::limits) over that axis, which hold for terms. Of an instance with one element, the
-//! loops around decide the range, and nothing is excluded.
+//! A domain is a box. An axis of a reduction whose range depends on other axes is as long as the hull of its ranges,
+//! and conditions exclude the iterations outside: [`Stage::limits`](super::Stage::limits) over that axis, which hold
+//! for terms. Of an instance with one element, the loops around decide the range, and nothing is excluded.
 
 use kernel::Algorithm;
 use kernel::algorithm::{Index, IndexId};
@@ -12,16 +12,16 @@ use super::{AlgorithmAxis, ROOT, ast};
 use crate::domain::{AxisKind, Domain};
 use crate::extent::{Atom, Expr, Var};
 
-/// The ends of the longest range: the first index inside and the first one outside, over dimensions, and what must be at least 0 where a
-/// shorter one ends, with `index` for the axis.
+/// The ends of the longest range: the first index inside and the first one outside, over dimensions, and what must be
+/// at least 0 where a shorter one ends, with `index` for the axis.
 pub(super) struct Hull {
     pub lower: Expr,
     pub upper: Expr,
     pub limits: Vec<Expr>,
 }
 
-/// The hull of the ranges from `lower` to `upper`, expressions over dimensions and roots with these extents; `index` is the axis itself. None
-/// if the ends are not monotone in the roots.
+/// The hull of the ranges from `lower` to `upper`, expressions over dimensions and roots with these extents; `index` is
+/// the axis itself. None if the ends are not monotone in the roots.
 pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, extents: &[&Expr]) -> Option<Hull> {
     let extent = |v: Var| root(v).and_then(|n| extents.get(n)).copied();
     let (least, most) = (extreme(lower, false, &extent)?, extreme(upper, true, &extent)?);
@@ -41,10 +41,12 @@ fn root(v: Var) -> Option<usize> {
     v.checked_sub(ROOT).map(|n| n as usize)
 }
 
-/// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at their ends.
+/// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at
+/// their ends.
 pub fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
     let mut sum = Expr::constant(0);
-    // The ends that variables are taken at: where two terms want different ones, as in `i % 7`, the extreme is at neither.
+    // The ends that variables are taken at: where two terms want different ones, as in `i % 7`, the extreme is at
+    // neither.
     let mut ends: Vec<(Var, bool)> = Vec::new();
     for term in e.terms() {
         let up = greatest == (term.coefficient > 0);

@@ -4,8 +4,9 @@ use super::Stage;
 use crate::domain::Binding;
 use crate::extent::{Expr, Var};
 
-/// The leaves of a stage that are given to the blocks of a cluster, outermost first: the variable of each, for how many iterations the cluster has room,
-/// and how many blocks further its next iteration runs. None of them while an extent is not bounded.
+/// The leaves of a stage that are given to the blocks of a cluster, outermost first: the variable of each, for how many
+/// iterations the cluster has room, and how many blocks further its next iteration runs. None of them while an extent
+/// is not bounded.
 pub fn digits_of_rank(stage: &Stage) -> Vec<(Var, i128, i128)> {
     let axes = &stage.domain.axes;
     let leaves = stage.domain.leaves.iter().enumerate().filter(|(_, leaf)| axes[**leaf].binding == Binding::Cta);
@@ -21,8 +22,9 @@ pub fn digits_of_rank(stage: &Stage) -> Vec<(Var, i128, i128)> {
     all
 }
 
-/// The leaves of `inner` that are given to the blocks of a cluster, each with its value in the block that runs an iteration of `outer`, over the variables
-/// of that one: both count the same blocks. None if one of them has no such leaves.
+/// The leaves of `inner` that are given to the blocks of a cluster, each with its value in the block that runs an
+/// iteration of `outer`, over the variables of that one: both count the same blocks. None if one of them has no such
+/// leaves.
 pub fn in_block(outer: &Stage, inner: &Stage) -> Vec<(Var, Expr)> {
     let (theirs, own) = (digits_of_rank(outer), digits_of_rank(inner));
     if theirs.is_empty() {

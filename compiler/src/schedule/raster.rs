@@ -1,12 +1,14 @@
 //! `bind i, j: grid raster(i: 8)`: in which order blocks take the iterations of the grid.
 //!
-//! Blocks with neighbouring numbers run at one time, and share what they read in the second-level cache. Row after row, they share what one row of
-//! `i` reads; in groups of 8 along `i`, what 8 rows read and what the columns read that they are in.
+//! Blocks with neighbouring numbers run at one time, and share what they read in the second-level cache. Row after row,
+//! they share what one row of `i` reads; in groups of 8 along `i`, what 8 rows read and what the columns read that they
+//! are in.
 //!
-//! **Formula.** Of axes in front, which stay as they are, the rastered axis with I iterations, and R iterations of all axes behind it, the last one
-//! fastest: number n is in group g = ⌊n / (m·R)⌋ with m = min(G, I), which has h = min(G, I − g·G) rows; of r = n − g·m·R the row is g·G + r mod h,
-//! and the number behind is ⌊r / h⌋. **Property.** n → (row, number behind) is a bijection of [0, I·R): each group but the last has G·R numbers, the last
-//! one, from g·G·R on, h·R of them, and in a group r → (r mod h, ⌊r / h⌋) is one onto [0, h) × [0, R).
+//! **Formula.** Of axes in front, which stay as they are, the rastered axis with I iterations, and R iterations of all
+//! axes after it, the last one fastest: number n is in group g = ⌊n / (m·R)⌋ with m = min(G, I), which has h = min(G,
+//! I − g·G) rows; of r = n − g·m·R the row is g·G + r mod h, and the number after is ⌊r / h⌋. **Property.** n → (row,
+//! number after) is a bijection of [0, I·R): each group but the last has G·R numbers, the last one, from g·G·R on, h·R
+//! of them, and in a group r → (r mod h, ⌊r / h⌋) is one onto [0, h) × [0, R).
 
 use super::Stage;
 use crate::diag::Diagnostics;
@@ -37,9 +39,9 @@ pub enum RasterProblem {
         /// The other one.
         first: Span,
     },
-    /// No axis of the grid is behind it.
+    /// No axis of the grid is after it.
     Last {
-        /// The axis in front of it, if there is one.
+        /// The axis before it, if there is one.
         before: Option<String>,
     },
     /// The stage runs in blocks that another one has.

@@ -1,8 +1,8 @@
 //! Roles: ranges of the warps of a block that run different stages at one time.
 //!
-//! Every role runs the loops of the kernel in one order, and of what stands in them the stages that are its own. What a stage of one role
-//! holds and another role reads lies in shared memory: the two hand it over slot by slot (`lower`, `hand`). A stage without `by` runs in the only role, or
-//! in that of its consumers.
+//! Every role runs the loops of the kernel in one order, and of what stands in them the stages that are its own. What a
+//! stage of one role holds and another role reads lies in shared memory: the two hand it over slot by slot (`lower`,
+//! `hand`). A stage without `by` runs in the only role, or in that of its consumers.
 
 use super::{Place, Plan, Stage, Unit, WARPGROUP, attach, taken};
 use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};
@@ -60,7 +60,8 @@ pub fn role_name(program: &Program, role: Option<usize>) -> Option<&str> {
 /// Most warps of a block.
 const MOST_WARPS: i128 = super::BLOCK_LIMIT / WARP as i128;
 
-/// The roles that `launch` asks for, in the order of their warps; `threads` is its item that says how many threads a block has.
+/// The roles that `launch` asks for, in the order of their warps; `threads` is its item that says how many threads a
+/// block has.
 pub(super) fn roles(
     program: &Program,
     facts: &Facts,
@@ -289,7 +290,8 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         }
         let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role)
         else {
-            // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole role.
+            // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole
+            // role.
             let parent = stage.attach.as_ref().map(|attach| &plan.stages[attach.stage]);
             if parent.is_some_and(|parent| parent.role != stage.role && parent.owner > Unit::Cta) {
                 not_yet("a stage inside another role's stage of warps", None);

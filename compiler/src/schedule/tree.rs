@@ -1,5 +1,5 @@
-//! The stages that are computed inside the loops of others: what their clauses say, in which order they are looked at, and what domain each
-//! gets.
+//! The stages that are computed inside the loops of others: what their clauses say, in which order they are looked at,
+//! and what domain each gets.
 //!
 //! A stage is looked at when all that may read it has been: its region is what they ask for.
 
@@ -22,8 +22,8 @@ use crate::region::{COORDINATE, Fit, Group, NotATile};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
-/// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed in every iteration,
-/// and what stages inside read is asked in terms of it.
+/// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed
+/// in every iteration, and what stages inside read is asked in terms of it.
 const WRITTEN_TERMS: usize = 64;
 
 const TOO_LONG: &str = "what is read there depends on the loops around in a way that is too long to write down";
@@ -55,7 +55,8 @@ impl Inner<'_> {
         NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
     }
 
-    /// That `reader` reads it for more than its terms, and that the loop over these in which it stands is not around that.
+    /// That `reader` reads it for more than its terms, and that the loop over these in which it stands is not around
+    /// that.
     fn ended(&self, reader: &str, axis: &str) -> NoInstance {
         let problem = format!("`{reader}` reads it outside of its terms, too: the loop `{axis}` is not around that");
         let instead = Some("compute what is read there under another name".to_owned());
@@ -258,8 +259,8 @@ fn has_inside(inner: &[Inner<'_>], at: usize, stages: &[Stage]) -> bool {
     inner.iter().filter(is_copy).filter_map(place).any(is_inside)
 }
 
-/// Who owns an instance: if nothing is said, the collective that runs the place. That is a cluster around the axes that are given to its blocks;
-/// but memory belongs to a block.
+/// Who owns an instance: if nothing is said, the collective that runs the place. That is a cluster around the axes that
+/// are given to its blocks; but memory belongs to a block.
 fn owner(one: &Inner<'_>, parent: &Stage, leaf: AxisId) -> Unit {
     let axes = &parent.domain.axes;
     let position = |l: AxisId| parent.domain.leaves.iter().position(|leaf| *leaf == l);
@@ -625,7 +626,8 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
     bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
 }
 
-/// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is reached.
+/// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is
+/// reached.
 fn at_roots(roots: &Roots, reached: &[Expr], facts: &Facts) -> System {
     let mut system = facts.residue_system();
     for (n, (_, extent, _)) in roots.axes.iter().enumerate() {

@@ -1,11 +1,13 @@
 //! `bind w: warpgroup alternate`: warpgroups that take turns at the main loop of a stage (ping-pong).
 //!
-//! While one of them is in the loop, the others do what is around it: one multiplies while another one finishes and stores. A stage keeps who takes
-//! turns, next to what its axes are given to. A turn is the outermost loop inside the axis, and goes from the first warpgroup to the last and back.
+//! While one of them is in the loop, the others do what is around it: one multiplies while another one finishes and
+//! stores. A stage keeps who takes turns, next to what its axes are given to. A turn is the outermost loop inside the
+//! axis, and goes from the first warpgroup to the last and back.
 //!
-//! **What must hold.** Each warpgroup has instances of its own of all that its loop reads. If they shared the slots of a ring, one that waits for its turn
-//! would release none, and the one whose turn it is would wait for a slot: for ever, once the loop has more iterations than the ring has slots. Slots of
-//! one warpgroup that another role fills come with tensor cores; until then turns are refused here, and no room behind this one sees any.
+//! **What must hold.** Each warpgroup has instances of its own of all that its loop reads. If they shared the slots of
+//! a ring, one that waits for its turn would release none, and the one whose turn it is would wait for a slot: for
+//! ever, once the loop has more iterations than the ring has slots. Slots of one warpgroup that another role fills come
+//! with tensor cores; until then turns are refused here, and no room after this one sees any.
 
 use super::{Stage, Unit};
 use crate::diag::Diagnostics;

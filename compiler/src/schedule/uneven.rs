@@ -1,8 +1,9 @@
-//! Instances that units of a block would meet for a different number of times: threads exchange values, and wait for each other, where all of a
-//! block or role come, and a loop whose end a warp decides is no such place.
+//! Instances that units of a block would meet for a different number of times: threads exchange values, and wait for
+//! each other, where all of a block or role come, and a loop whose end a warp decides is no such place.
 //!
-//! Not every instance of a unit needs that its threads meet: what each takes from itself needs no barrier, and barriers that others make needless are
-//! taken out. So this is asked for a kernel in which one is left in such a loop, and says why.
+//! Not every instance of a unit needs that its threads meet: what each takes from itself needs no barrier, and barriers
+//! that others make needless are taken out. So this is asked for a kernel in which one is left in such a loop, and says
+//! why.
 
 use super::{Stage, Unit};
 use crate::diag::tw07xx::Uneven;
@@ -12,7 +13,7 @@ use crate::extent::{Expr, Var};
 /// Why units of a block do not come together to what they share; none if there is no such stage.
 pub fn uneven(stages: &[&Stage]) -> Option<Uneven> {
     stages.iter().find_map(|stage| {
-        // Terms are combined behind the loops over them.
+        // Terms are combined after the loops over them.
         let is_data = |leaf: &AxisId| stage.domain.axes[*leaf].kind == AxisKind::Data;
         let mut own = if stage.reduced.is_empty() { Vec::new() } else { stage.sequence() };
         own.retain(is_data);

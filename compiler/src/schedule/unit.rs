@@ -8,7 +8,7 @@ pub const WARP: i128 = collectives::WARP as i128;
 /// Threads of a warpgroup: four warps, the first of which has a number that four divides (PTX manual, `wgmma`).
 pub const WARPGROUP: i128 = collectives::WARPGROUP as i128;
 
-/// A part of a launch, the whole of it first: each consists of whole ones of those behind it.
+/// A part of a launch, the whole of it first: each consists of whole ones of those after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// The whole launch.
@@ -27,8 +27,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit that runs an iteration of an axis, or the largest one of which all that runs it is a part; none of a loop, whose iterations
-    /// stay with one.
+    /// The unit that runs an iteration of an axis, or the largest one of which all that runs it is a part; none of a
+    /// loop, whose iterations stay with one.
     pub const fn of(binding: Binding) -> Option<Self> {
         match binding {
             Binding::Grid => Some(Self::Cluster),

@@ -1,8 +1,8 @@
 //! Numbers: from the text of a literal token to its value and suffix.
 //!
 //! Rust's lexer splits most literals as the language wants them. Two cases need care: `0.5e4m3` is `0.5` of type
-//! `e4m3`, never 5000 with a suffix `m3`; in a hexadecimal literal letters are digits, so only integer types can follow.
-//! `0bf16` is not a token of Rust at all: write `0.0bf16`.
+//! `e4m3`, never 5000 with a suffix `m3`; in a hexadecimal literal letters are digits, so only integer types can
+//! follow. `0bf16` is not a token of Rust at all: write `0.0bf16`.
 
 use super::ast::{ElementType, ExprKind, FloatLiteral, IntLiteral};
 use crate::diag::tw00xx::LiteralProblem;

@@ -1,14 +1,15 @@
 //! From tokens to a syntax tree; the only room that knows token streams.
 //!
-//! [`TokenBuffer`] flattens the stream, [`parse`] reads it into an [`ast::Program`], [`mod@print`] writes it back. Findings
-//! are reported as payloads of [`crate::diag::tw00xx`]. The parser takes the whole language, constructs of later versions
-//! included; whether they can be built is decided by later rooms. After an error it goes on at the next `;` or block, so
-//! that one run shows several.
+//! [`TokenBuffer`] flattens the stream, [`parse`] reads it into an [`ast::Program`], [`mod@print`] writes it back.
+//! Findings are reported as payloads of [`crate::diag::tw00xx`]. The parser takes the whole language, constructs of
+//! later versions included; whether they can be built is decided by later rooms. After an error it goes on at the next
+//! `;` or block, so that one run shows several.
 //!
 //! # Grammar
 //!
-//! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT and FLOAT are
-//! Rust's tokens; the words `true false inf nan if else as in or _` are not names, all other words of the language are.
+//! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT and FLOAT
+//! are Rust's tokens; the words `true false inf nan if else as in or _` are not names, all other words of the language
+//! are.
 //!
 //! ```text
 //! program    = kernel {kernel}
@@ -85,10 +86,11 @@
 //!
 //! - `max(|j| …)` is a reduction, `max(a, b)` a function; `name[` at the start of a statement is an equation, so that a
 //!   tensor may be called `stage` or `launch`.
-//! - `-x as f32` is `(-x) as f32`, as in Rust. `or` is tightest: `2 * x[i] or 0.0 + 1.0` is `(2 * (x[i] or 0.0)) + 1.0`.
+//! - `-x as f32` is `(-x) as f32`, as in Rust. `or` is tightest: `2 * x[i] or 0.0 + 1.0` is
+//!   `(2 * (x[i] or 0.0)) + 1.0`.
 //! - `inf` and `nan` are typed by context, as literals are: `inf as f32` fixes the type.
-//! - A suffix fixes the type of a literal: `0.5bf16`, `1u32`, and `0.5e4m3`, which is not an exponent. Rust has no token
-//!   `0bf16`: write `0.0bf16`.
+//! - A suffix fixes the type of a literal: `0.5bf16`, `1u32`, and `0.5e4m3`, which is not an exponent. Rust has no
+//!   token `0bf16`: write `0.0bf16`.
 //! - What `$e:expr` of a user's macro matched binds like a parenthesised expression.
 
 pub mod ast;

@@ -330,8 +330,8 @@ impl TokenBuffer {
     }
 }
 
-/// The text of a punctuation character. Slicing one long text, or allocating for each, costs more than all of parsing at
-/// opt-level 0.
+/// The text of a punctuation character. Slicing one long text, or allocating for each, costs more than all of parsing
+/// at opt-level 0.
 fn punct_text(ch: char) -> Cow<'static, str> {
     const ALL: [(char, &str); 23] = [
         (',', ","),

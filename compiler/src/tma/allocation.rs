@@ -1,20 +1,23 @@
 //! The allocation domain of a tile: splits, merges and swizzles of its axes, recognised as what the accelerator does.
 //!
-//! The ops and the layout say at which offset each slot of the tile lies. The accelerator writes a tile row by row, and can exchange
-//! chunks of 16 bytes by one of three patterns ([`Swizzle::apply`]). What was written is one of these, or it is refused with the first slot
-//! that lies elsewhere (seed "Introduction to TMA Support", step 4; nvFuser takes the mode from one axis of the first swizzle, and
-//! checks nothing else).
+//! The ops and the layout say at which offset each slot of the tile lies. The accelerator writes a tile row by row, and
+//! can exchange chunks of 16 bytes by one of three patterns ([`Swizzle::apply`]). What was written is one of these, or
+//! it is refused with the first slot that lies elsewhere (seed "Introduction to TMA Support", step 4; nvFuser takes the
+//! mode from one axis of the first swizzle, and checks nothing else).
 //!
-//! **Property.** Accepted ⇔ one mode gives every slot of the tile the offset that was written, and tiles follow each other as written.
+//! **Property.** Accepted ⇔ one mode gives every slot of the tile the offset that was written, and tiles follow each
+//! other as written.
 //!
-//! **Formula.** The index maps of [`domain`](crate::domain), evaluated for the slots of the tile, of which there are at most 227 KiB. Not all are
-//! needed: both offsets of a slot grow by a constant where its coordinate along an axis grows by a period, that of the pattern (1024 bytes of
-//! the tile) and of the splits of that axis together, as long as what counts these periods is an axis of the layout by itself. So the first
-//! period and the step to the second decide, and hold the smallest slot that differs.
+//! **Formula.** The index maps of [`domain`](crate::domain), evaluated for the slots of the tile, of which there are at
+//! most 227 KiB. Not all are needed: both offsets of a slot grow by a constant where its coordinate along an axis grows
+//! by a period, that of the pattern (1024 bytes of the tile) and of the splits of that axis together, as long as what
+//! counts these periods is an axis of the layout by itself. So the first period and the step to the second decide, and
+//! hold the smallest slot that differs.
 //!
-//! **The order of the map.** The slot at 1 along one axis lies at the stride s of that axis in the tile, moved inside its 128-byte row. The
-//! strides of two axes are equal to a factor of at least 2, so that these slots are in different rows, or in the first one, where
-//! nothing is exchanged: in the order of the offsets, the axes have the only order that can be right.
+//! **The order of the map.** The slot at 1 along one axis lies at the stride s of that axis in the tile, moved inside
+//! its 128-byte row. The strides of two axes are equal to a factor of at least 2, so that these slots are in different
+//! rows, or in the first one, where nothing is exchanged: in the order of the offsets, the axes have the only order
+//! that can be right.
 //!
 //! **Approximation.** None.
 
@@ -73,7 +76,8 @@ pub struct Elsewhere {
     pub slot: Vec<(String, i128)>,
     /// Where it lies as written, in elements from the start of the tile.
     pub written: i128,
-    /// Where it lies in each mode that rows of this length can have, the nearest one first: the one that agrees longest.
+    /// Where it lies in each mode that rows of this length can have, the nearest one first: the one that agrees
+    /// longest.
     pub modes: Vec<(Swizzle, i128)>,
 }
 
@@ -212,8 +216,8 @@ impl Allocation {
         offsets
     }
 
-    /// After how many steps along a root the offset of a slot as written has grown by the same amount wherever they started; none where that is
-    /// not known.
+    /// After how many steps along a root the offset of a slot as written has grown by the same amount wherever they
+    /// started; none where that is not known.
     fn period(&self, root: AxisId) -> Option<i128> {
         let (mut axis, mut steps) = (root, 1_i128);
         while let Some((op, _)) = self.domain.consumer(axis) {
@@ -224,8 +228,8 @@ impl Allocation {
         Some(steps)
     }
 
-    /// What the accelerator does to write a tile as `layout` says: names of all axes that count more than one, outermost first, and `sugar`, a swizzle
-    /// of what they say. The buffer has `copies` tiles.
+    /// What the accelerator does to write a tile as `layout` says: names of all axes that count more than one,
+    /// outermost first, and `sugar`, a swizzle of what they say. The buffer has `copies` tiles.
     ///
     /// # Errors
     /// See [`Unrecognised`].
@@ -282,7 +286,7 @@ impl Allocation {
         })?;
         let fits: Vec<Swizzle> = candidates.iter().zip(&differences).filter(|c| c.1.is_none()).map(|c| *c.0).collect();
         if let Some(best) = fits.first() {
-            // Places behind the last slot belong to the tile as far as the next tile starts behind them.
+            // Places after the last slot belong to the tile as far as the next tile starts after them.
             let pitch = |n: i128, mode: Swizzle| {
                 let alignment = i128::from(mode.alignment()) / self.bytes;
                 n.saturating_add(alignment - 1) / alignment
@@ -330,7 +334,8 @@ impl Allocation {
         (address - i128::from(within) + i128::from(mode.apply(within))) / self.bytes
     }
 
-    /// The order of the map: see the head of this file. Axes of one slot stay where they are, and so does the innermost one.
+    /// The order of the map: see the head of this file. Axes of one slot stay where they are, and so does the innermost
+    /// one.
     fn order(&self, axes: &[Axis], strides: &[(AxisId, i128)]) -> Vec<usize> {
         let units = axes.len();
         let columns = (0..self.owners.len()).map(|root| {
@@ -351,8 +356,8 @@ impl Allocation {
         order
     }
 
-    /// Visits the slots below `bounds` along these roots, in lexicographic order and many at a time, with their coordinates along all roots and their
-    /// offsets as written, until `visit` says that it is enough.
+    /// Visits the slots below `bounds` along these roots, in lexicographic order and many at a time, with their
+    /// coordinates along all roots and their offsets as written, until `visit` says that it is enough.
     fn visit(
         &self,
         roots: &[usize],

@@ -1,4 +1,5 @@
-//! Recognised ⇔ some mode of the accelerator gives every slot the offset that was written; by enumeration, with index maps of its own.
+//! Recognised ⇔ some mode of the accelerator gives every slot the offset that was written; by enumeration, with index
+//! maps of its own.
 
 use super::*;
 use crate::region::Interval;
@@ -395,7 +396,7 @@ fn what_takes_too_long_is_not_compared() {
     assert_eq!(several(400), Err(Unrecognised::TooLong));
 }
 
-/// Rows in groups of 16 that have room for 18: the first group is as it should be, and none behind it.
+/// Rows in groups of 16 that have room for 18: the first group is as it should be, and none after it.
 #[test]
 fn a_period_is_one_of_the_splits_too() {
     let mut case = Case {

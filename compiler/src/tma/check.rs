@@ -25,8 +25,9 @@ use crate::syntax::{Span, ast};
 /// specifications, compute capability 9.0).
 pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
-/// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, which one of them writes to its shared
-/// memory, or further out than a stage behind which only the last of them goes on. A loop goes on with all of them, and what it does behind an iteration.
+/// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, which one of them
+/// writes to its shared memory, or further out than a stage after which only the last of them goes on. A loop goes on
+/// with all of them, and what it does after an iteration.
 fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> bool {
     let host = &analysed[at].stage;
     let sequence = host.sequence();
@@ -114,8 +115,8 @@ pub(crate) fn consumers(analysed: &[Analysed], at: usize, staged: &Staged) -> Ve
     under(analysed, at, staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
 }
 
-/// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand in loops inside that
-/// place; each with the stages around it, from that one on.
+/// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand
+/// in loops inside that place; each with the stages around it, from that one on.
 pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
     let host = &analysed[at].stage;
     // A copy without a place is refused.
@@ -125,7 +126,8 @@ pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(us
     }
 }
 
-/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its loops.
+/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its
+/// loops.
 fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, Vec<usize>)> {
     let host = &analysed[at].stage;
     // Any axis of the grid is around the whole block.
@@ -140,7 +142,8 @@ fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, 
     (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
 }
 
-/// The accesses of the last stage of a chain, in the block that runs an iteration of the first one: see [`ranks::in_block`].
+/// The accesses of the last stage of a chain, in the block that runs an iteration of the first one: see
+/// [`ranks::in_block`].
 fn in_block(accesses: &[Access], chain: &[usize], analysed: &[Analysed]) -> Vec<Access> {
     let stage = |at: &usize| &analysed[*at].stage;
     let Some((host, inner)) = chain.split_first() else { return accesses.to_vec() };
@@ -225,7 +228,8 @@ impl<'a> One<'a> {
         self.copy.ast.ops.iter().find(is_multicast).map(|op| op.span)
     }
 
-    /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what is copied.
+    /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what
+    /// is copied.
     fn role(&mut self, roles: &[Role], analysed: &[Analysed], at: usize, staged: &Staged) -> Option<usize> {
         let clauses = &self.copy.ast.clauses;
         if clauses.by.is_some() {

@@ -1,12 +1,13 @@
 //! Whether an instance of a staged output writes every element that its copy will.
 //!
-//! **Property.** An accepted instance writes every position of its region that lies in the tensor: what the copy then moves was computed.
-//! **Formula.** The definition. Along each axis of the view a position is the region's start plus an offset that only the loops inside
-//! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate that only these
-//! loops decide is part of the enumeration. Any other may only keep away points outside the tensor, which the accelerator keeps away, too:
-//! it must follow from bounds of the tensor's own dimensions, without those past whose end the view goes on in the next row.
-//! A loop whose length only facts bound is enumerated up to that bound, if what lies behind its end lies outside the tensor.
-//! **Approximation.** Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
+//! **Property.** An accepted instance writes every position of its region that lies in the tensor: what the copy then
+//! moves was computed. **Formula.** The definition. Along each axis of the view a position is the region's start plus
+//! an offset that only the loops inside decide; axes that share such a loop are enumerated together, and every offset
+//! of their box must occur. A predicate that only these loops decide is part of the enumeration. Any other may only
+//! keep away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the
+//! tensor's own dimensions, without those past whose end the view goes on in the next row. A loop whose length only
+//! facts bound is enumerated up to that bound, if what lies after its end lies outside the tensor. **Approximation.**
+//! Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
 use crate::domain::AxisKind;
@@ -147,8 +148,8 @@ pub fn check(
     Ok(())
 }
 
-/// Whether what a loop inside would write behind its last iteration, up to the bound that the facts give, lies outside the tensor: then it
-/// is as good as written.
+/// Whether what a loop inside would write after its last iteration, up to the bound that the facts give, lies outside
+/// the tensor: then it is as good as written.
 fn outside_behind(facts: &Facts, around: Around<'_>, var: Var, extent: &Expr, seen: &[Predicate]) -> bool {
     let mut system = facts.residue_system();
     for leaf in &around.symbolic.variables {

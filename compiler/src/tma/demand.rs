@@ -1,16 +1,17 @@
 //! What the reader of staged copies demands of their holes, and which of its predicates that makes needless.
 //!
-//! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would keep away do no
-//! harm: every read stays in its buffer or tensor and is of nothing that the kernel writes, and the term is neutral. Predicates on elements need no neutral term, since what such
-//! points accumulate is never stored.
-//! **Formula.** docs/theory.md, What readers demand. Per predicate and tensor a reader demands *nothing* (it is predicated), *anything* (a hole may hold any
-//! element) or *zero*. A slot is zero if its position lies outside the tensor, which the accelerator fills, or outside the region if
-//! the copy's level admits to send whole copies out of bounds (Theorem G). Which it is follows from a linear system: the ranges of all
-//! loops, the predicates that are still tested, and the failure of the one in question; a position inside must be infeasible in it.
-//! **Approximation.** "Feasible" says nothing: then the predicate is tested.
+//! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would
+//! keep away do no harm: every read stays in its buffer or tensor and is of nothing that the kernel writes, and the
+//! term is neutral. Predicates on elements need no neutral term, since what such points accumulate is never stored.
+//! **Formula.** docs/theory.md, What readers demand. Per predicate and tensor a reader demands *nothing* (it is
+//! predicated), *anything* (a hole may hold any element) or *zero*. A slot is zero if its position lies outside the
+//! tensor, which the accelerator fills, or outside the region if the copy's level admits to send whole copies out of
+//! bounds (Theorem G). Which it is follows from a linear system: the ranges of all loops, the predicates that are still
+//! tested, and the failure of the one in question; a position inside must be infeasible in it. **Approximation.**
+//! "Feasible" says nothing: then the predicate is tested.
 //!
-//! Waiving one after the other is sound: of the waived predicates that fail at a point, take the one that was waived last; all that were
-//! tested when it was judged hold there.
+//! Waiving one after the other is sound: of the waived predicates that fail at a point, take the one that was waived
+//! last; all that were tested when it was judged hold there.
 
 use std::cell::{Cell, RefCell};
 
@@ -47,8 +48,8 @@ pub struct Waiver {
     pub demand: Demand,
 }
 
-/// The predicates that the reduction of a stage need not test in front of its terms. Copies that have to be sent out of bounds
-/// for that are marked.
+/// The predicates that the reduction of a stage need not test before its terms. Copies that have to be sent out of
+/// bounds for that are marked.
 pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
     let mut waived: Vec<Waiver> = Vec::new();
     let (program, facts) = (&reader.stage.program, &reader.stage.facts);
@@ -100,8 +101,9 @@ pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
     waived
 }
 
-/// Whether the predicate on an axis of elements would be tested for the terms alone: it is decided inside the loops over them, or threads
-/// disagree on it and have to wait for copies first. Elsewhere one test is for the terms and for the store.
+/// Whether the predicate on an axis of elements would be tested for the terms alone: it is decided inside the loops
+/// over them, or threads disagree on it and have to wait for copies first. Elsewhere one test is for the terms and for
+/// the store.
 fn surrounds_terms_alone(reader: &Analysed, axis: AxisId) -> bool {
     let domain = &reader.stage.domain;
     let leaves: Vec<AxisId> = domain.leaves.iter().copied().filter(|l| domain.depends_on(axis, *l)).collect();
@@ -118,7 +120,8 @@ fn in_terms(reader: &Analysed) -> impl Iterator<Item = &Access> {
     reader.accesses.iter().filter(|a| a.in_terms && !a.is_write)
 }
 
-/// Whether a value divides integers by what is no literal: the divisor is known not to be zero where there are terms, only.
+/// Whether a value divides integers by what is no literal: the divisor is known not to be zero where there are terms,
+/// only.
 fn divides(program: &Program, id: ValueId, nodes: &mut u32) -> bool {
     *nodes += 1;
     let algorithm = &program.algorithm;
@@ -184,7 +187,8 @@ impl Failing<'_> {
         [e.clone(), size.sub(e).sub(&Expr::constant(1))]
     }
 
-    /// Whether a read stays inside its buffer or its tensor, and is of nothing that others write: in place, each point has its own element only.
+    /// Whether a read stays inside its buffer or its tensor, and is of nothing that others write: in place, each point
+    /// has its own element only.
     fn is_safe(&self, access: &Access) -> bool {
         let is_input = || access::tensor(self.program, access.parameter).is_some_and(|t| t.role == Role::Input);
         let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {

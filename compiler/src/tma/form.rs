@@ -1,11 +1,12 @@
 //! Which instructions copy an instance: tiles of a tensor map, or contiguous runs of memory.
 //!
-//! **Property.** A copy by runs moves the same elements to the same slots as one by tiles would, and nothing lies outside the tensor.
-//! **Formula.** The definition. The slots of a buffer are counted by steps, each with a stride in the buffer; the same step has a stride
-//! in memory. Steps whose strides are the same in both, from one element on, are a run; the others count runs. The accelerator moves a run
-//! as it is, without a look at the ends of the tensor, so that every box must be dense, have no hole, and lie inside the tensor for all
-//! admissible sizes and all loops around; addresses and lengths are multiples of 16 bytes (PTX manual, `cp.async.bulk`).
-//! **Approximation.** What cannot be proved is copied by tiles, which are right in any case.
+//! **Property.** A copy by runs moves the same elements to the same slots as one by tiles would, and nothing lies
+//! outside the tensor. **Formula.** The definition. The slots of a buffer are counted by steps, each with a stride in
+//! the buffer; the same step has a stride in memory. Steps whose strides are the same in both, from one element on, are
+//! a run; the others count runs. The accelerator moves a run as it is, without a look at the ends of the tensor, so
+//! that every box must be dense, have no hole, and lie inside the tensor for all admissible sizes and all loops around;
+//! addresses and lengths are multiples of 16 bytes (PTX manual, `cp.async.bulk`). **Approximation.** What cannot be
+//! proved is copied by tiles, which are right in any case.
 
 use tilewright_kernel::tensor_map::{GRANULE, MAX_BOX, Promotion, Swizzle};
 
@@ -45,9 +46,10 @@ pub enum NotRuns {
 }
 
 impl Staged {
-    /// Chooses the form. A run needs no tensor map, which a multiprocessor would have to fetch before the first copy, has no limit of 256
-    /// elements, and is one instruction however long it is; but each run is an instruction, where a tile takes many rows at once. So
-    /// runs are taken where they are right and no more than the tiles that they replace, each box cut where it is longer than a map allows.
+    /// Chooses the form. A run needs no tensor map, which a multiprocessor would have to fetch before the first copy,
+    /// has no limit of 256 elements, and is one instruction however long it is; but each run is an instruction, where a
+    /// tile takes many rows at once. So runs are taken where they are right and no more than the tiles that they
+    /// replace, each box cut where it is longer than a map allows.
     pub(super) fn choose(&self, facts: &Facts, symbolic: &Symbolic) -> Form {
         match self.runs(facts, symbolic) {
             Ok(elements) => Form::Runs(elements),
@@ -107,8 +109,8 @@ impl Staged {
         Ok(run)
     }
 
-    /// Axes outside the one with this number whose boxes are more than 1, if boxes of 1 along all of them would make it runs: in the order
-    /// that the buffer has without a layout.
+    /// Axes outside the one with this number whose boxes are more than 1, if boxes of 1 along all of them would make it
+    /// runs: in the order that the buffer has without a layout.
     pub(super) fn rows_as_runs(&self, number: usize, facts: &Facts, symbolic: &Symbolic) -> Option<Vec<String>> {
         let mut rows = self.clone();
         let outside = rows.axes.iter_mut().take(number).filter(|axis| axis.boxed.box_size > 1);
@@ -152,8 +154,8 @@ impl Staged {
         }
     }
 
-    /// What counts the copies of an instance that a block issues, outermost first, each with more than one step: all but the slots of a tile, or all but the
-    /// elements of a run.
+    /// What counts the copies of an instance that a block issues, outermost first, each with more than one step: all
+    /// but the slots of a tile, or all but the elements of a run.
     pub(crate) fn counted(&self) -> Vec<Step> {
         let counts = |step: &Step| match self.form {
             Form::Tiles(_) => step.part != Part::Slot,
@@ -165,8 +167,8 @@ impl Staged {
     }
 }
 
-/// Whether `e ≥ 0` for all admissible sizes, wherever the loops that it mentions have an iteration: those around an instance. Of other
-/// loops nothing is assumed, because an instance is copied even if what is inside has none.
+/// Whether `e ≥ 0` for all admissible sizes, wherever the loops that it mentions have an iteration: those around an
+/// instance. Of other loops nothing is assumed, because an instance is copied even if what is inside has none.
 fn never_negative(e: &Expr, facts: &Facts, symbolic: &Symbolic) -> bool {
     let e = facts.with_residues(&facts.normal(e));
     if e.is_unknown() {

@@ -39,8 +39,8 @@ impl Staged {
         of(Part::Box).chain(of(Part::Phase)).collect()
     }
 
-    /// Takes the order of the buffer from what was written: what counts tiles, then the axes of the tile, from which the order of the map
-    /// follows, and what the accelerator does to the tile.
+    /// Takes the order of the buffer from what was written: what counts tiles, then the axes of the tile, from which
+    /// the order of the map follows, and what the accelerator does to the tile.
     pub(super) fn lay_out(&mut self, written: &Written<'_>, facts: &Facts) -> Result<(), Refused> {
         let allocation = match written.ops {
             [] => None,
@@ -215,7 +215,7 @@ fn read<'a>(list: &[ast::LayoutAxis], op: Span, parts: &'a [Named], known: &[Str
             return refuse(LayoutProblem::Unknown(name.to_owned()), span);
         };
         let this = &parts[at];
-        // The parts of a composite stay together: each after the one in front of it.
+        // The parts of a composite stay together: each after the one before it.
         let before = at.checked_sub(1).map(|b| &parts[b]).filter(|b| b.axis.is_some() && b.axis == this.axis);
         let before = before.filter(|b| b.part == this.part);
         if before.is_some_and(|b| seen.last() != Some(&b.name.as_str())) {

@@ -1,8 +1,8 @@
 //! The loops that move what the reads of a staged copy ask for, inside the attach point.
 //!
-//! A copy stands in a loop of one stage; it is read there and by the stages that stand in loops inside that place. To such a stage the
-//! loops around it are dimensions with numbers of their own, so that its indices are expressions over the loops of all stages of the chain
-//! from the attach point to it. What is not around an instance is inside.
+//! A copy stands in a loop of one stage; it is read there and by the stages that stand in loops inside that place. To
+//! such a stage the loops around it are dimensions with numbers of their own, so that its indices are expressions over
+//! the loops of all stages of the chain from the attach point to it. What is not around an instance is inside.
 
 use tilewright_kernel::Algorithm;
 
@@ -62,7 +62,8 @@ impl<'a> Attach<'a> {
 /// A stage that reads a staged copy, or writes it.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
-    /// The stages from the one whose loop the copy stands in to this one, each in a loop of the one before it; with their index maps.
+    /// The stages from the one whose loop the copy stands in to this one, each in a loop of the one before it; with
+    /// their index maps.
     pub chain: Vec<(&'a Stage, &'a Symbolic)>,
     /// Its accesses of tensors.
     pub accesses: &'a [Access],
@@ -127,7 +128,8 @@ impl Loops {
         Ok(Self { loops, sums, around })
     }
 
-    /// An index of a read with the axes of inner reductions as further loops, which start at 0: each over the hull of its ranges inside.
+    /// An index of a read with the axes of inner reductions as further loops, which start at 0: each over the hull of
+    /// its ranges inside.
     pub fn unrolled(
         &mut self,
         index: &Expr,
@@ -178,7 +180,8 @@ fn most(extent: &Expr, facts: &Facts) -> Option<i128> {
     extent.as_constant().or_else(|| facts.upper_bound(extent))
 }
 
-/// Nothing is asked for where an axis is past its end: the loops that make it up, none of which counts down, end before that.
+/// Nothing is asked for where an axis is past its end: the loops that make it up, none of which counts down, end before
+/// that.
 fn tighten(loops: &mut [Inner], stage: &Stage, symbolic: &Symbolic) {
     for (axis, value) in stage.domain.axes.iter().zip(&symbolic.values) {
         let Some(extent) = most(&stage.facts.normal(&axis.extent), &stage.facts) else { continue };

@@ -1,22 +1,25 @@
 //! What tiled copies leave in the slots that nobody asked for.
 //!
-//! **Property.** A copy moves a tile: every `element stride`-th element of a box. The slots of the tile that hold elements of the
-//! region that was asked for are *live*; the others are *holes*. The accelerator fills a hole with zeros if its element lies
-//! outside the tensor, and with an element of the tensor otherwise. A reader that folds holes in unguarded demands zeros (strong
-//! correctness); a reader that never looks at them demands nothing (weak correctness, which every copy has).
+//! **Property.** A copy moves a tile: every `element stride`-th element of a box. The slots of the tile that hold
+//! elements of the region that was asked for are *live*; the others are *holes*. The accelerator fills a hole with
+//! zeros if its element lies outside the tensor, and with an element of the tensor otherwise. A reader that folds holes
+//! in unguarded demands zeros (strong correctness); a reader that never looks at them demands nothing (weak
+//! correctness, which every copy has).
 //!
-//! **Levels.** 1: no copy fills a hole with an element. 2: some do, but none of these has a live slot too, so each can be sent out
-//! of bounds. 3: some copy has both, and no lowering can help, since a copy is issued whole.
+//! **Levels.** 1: no copy fills a hole with an element. 2: some do, but none of these has a live slot too, so each can
+//! be sent out of bounds. 3: some copy has both, and no lowering can help, since a copy is issued whole.
 //!
-//! **Formula.** Theorem G ([`Reach::mixed`]) decides level 3 for boxes that start anywhere and end early. For boxes that start at
-//! multiples of the box size and lie whole in a region it is the fundamental theorem of TMA correctness (nvFuser, "TMA Modeling in
-//! Depth", Theorem 6): e < B < S and e does not divide B. Every condition is a conjunction of linear inequalities
-//! in size, start and live length, so that run-time sizes are decided by infeasibility ([`level`]).
+//! **Formula.** Theorem G ([`Reach::mixed`]) decides level 3 for boxes that start anywhere and end early. For boxes
+//! that start at multiples of the box size and lie whole in a region it is the fundamental theorem of TMA correctness
+//! (nvFuser, "TMA Modeling in Depth", Theorem 6): e < B < S and e does not divide B. Every condition is a conjunction
+//! of linear inequalities in size, start and live length, so that run-time sizes are decided by infeasibility
+//! ([`level`]).
 //!
-//! **Approximation.** None for numbers. For symbolic sizes "infeasible" is a proof and anything else is undecided until a witness
-//! is found, which is replayed slot by slot ([`slots`]), not by the formula.
+//! **Approximation.** None for numbers. For symbolic sizes "infeasible" is a proof and anything else is undecided until
+//! a witness is found, which is replayed slot by slot ([`slots`]), not by the formula.
 //!
-//! A copy to a tensor writes its holes, so that for it every level but 1 is a refusal, and live means computed ([`cover`]).
+//! A copy to a tensor writes its holes, so that for it every level but 1 is a refusal, and live means computed
+//! ([`cover`]).
 //!
 //! | file | what it knows |
 //! | --- | --- |

@@ -1,9 +1,10 @@
 //! Copies that several blocks of a cluster take together.
 //!
-//! **Property.** The blocks along one axis of a cluster hold the same elements in the same slots of their buffers, each of which is fetched once for all
-//! of them. **Formula.** A block's number in its cluster is a sum of digits with weights (`schedule::ranks`); the blocks along an axis are those that
-//! differ in its digit alone. Each of them issues one slice of the boxes, or the first one issues all, to the slots of all of them; the barrier of
-//! each expects all slices. What an instance holds must not depend on the digit.
+//! **Property.** The blocks along one axis of a cluster hold the same elements in the same slots of their buffers, each
+//! of which is fetched once for all of them. **Formula.** A block's number in its cluster is a sum of digits with
+//! weights (`schedule::ranks`); the blocks along an axis are those that differ in its digit alone. Each of them issues
+//! one slice of the boxes, or the first one issues all, to the slots of all of them; the barrier of each expects all
+//! slices. What an instance holds must not depend on the digit.
 
 use crate::diag::tw03xx_multicast::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
@@ -28,8 +29,8 @@ pub struct Multicast {
     pub stride: u32,
     /// Blocks of the cluster.
     pub cluster: u32,
-    /// The axis whose boxes they divide among each other, one each: a position in [`Staged::axes`](super::staged::Staged::axes). The first of them copies
-    /// all, if none.
+    /// The axis whose boxes they divide among each other, one each: a position in
+    /// [`Staged::axes`](super::staged::Staged::axes). The first of them copies all, if none.
     pub by: Option<usize>,
     /// The axis of the cluster, for readers.
     pub along: String,
@@ -46,7 +47,8 @@ impl Multicast {
         rank - self.digit(rank) * self.stride
     }
 
-    /// The blocks that read what this block copies, and fill their slots again only once all of them have: one bit for each number in the cluster.
+    /// The blocks that read what this block copies, and fill their slots again only once all of them have: one bit for
+    /// each number in the cluster.
     pub fn readers(&self, rank: u32) -> u32 {
         (0..self.blocks).fold(0, |mask, n| mask | 1 << (self.first(rank) + n * self.stride))
     }
@@ -100,7 +102,8 @@ impl Along<'_> {
         self.by.is_some_and(|by| by.text == name) && extent == i128::from(self.multicast.blocks)
     }
 
-    /// Whether the blocks can take a copy with these axes together: its boxes are known, and the order of its buffer is not.
+    /// Whether the blocks can take a copy with these axes together: its boxes are known, and the order of its buffer is
+    /// not.
     ///
     /// # Errors
     /// They hold different elements, or the slices are others than the blocks.
@@ -149,7 +152,8 @@ impl Along<'_> {
 }
 
 impl<'a> One<'a> {
-    /// What the `multicast` of the copy says, which stands in a loop of the stage with position `at`; an error has been reported.
+    /// What the `multicast` of the copy says, which stands in a loop of the stage with position `at`; an error has been
+    /// reported.
     pub(super) fn along(&mut self, analysed: &[Analysed], at: usize) -> Result<Option<Along<'a>>, ()> {
         let written = self.copy.ast.ops.iter().filter_map(|op| match &op.kind {
             ast::OpKind::Multicast { axis, by } => Some((axis, by.as_ref(), op.span)),
@@ -298,7 +302,8 @@ fn leaf(stage: &schedule::Stage, var: Var) -> AxisId {
 mod tests {
     use super::*;
 
-    /// All ways to divide up to 8 blocks among three axes: the blocks that differ along one axis alone, by the definition.
+    /// All ways to divide up to 8 blocks among three axes: the blocks that differ along one axis alone, by the
+    /// definition.
     #[test]
     fn readers_differ_along_the_axis_alone() {
         for [a, b, c] in (1..=8).flat_map(|a| (1..=8).flat_map(move |b| (1..=8).map(move |c| [a, b, c]))) {

@@ -1,4 +1,5 @@
-//! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or from it.
+//! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or
+//! from it.
 
 use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::info::TensorParameter;
@@ -37,8 +38,8 @@ pub struct Around<'a> {
     pub along: Option<&'a Along<'a>>,
 }
 
-/// Analyses one staged copy, of which an instance stands in a loop of the stage that `around` is about, for the stages that read it, or for
-/// the one that writes it. `serves` are the reads that take it, if not all do.
+/// Analyses one staged copy, of which an instance stands in a loop of the stage that `around` is about, for the stages
+/// that read it, or for the one that writes it. `serves` are the reads that take it, if not all do.
 ///
 /// # Errors
 /// See [`Refused`].
@@ -65,7 +66,7 @@ pub fn plan(
     for reader in readers {
         let mut own: Vec<&Access> = reader.accesses.iter().filter(is_own).collect();
         if way == Way::Load && attach.is_inside_reduction() {
-            // What is read in front of the terms and behind them is read from the tensor.
+            // What is read before the terms and after them is read from the tensor.
             own.retain(|read| reader.is_inner() || read.in_terms);
         }
         let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
@@ -254,9 +255,10 @@ fn run(ops: &[ast::Op], tile: &[TileOp], layout: Option<Span>) -> Option<Span> {
     ops[first..=last].iter().all(is_part).then(|| ops[first].span.to(ops[last].span))
 }
 
-/// The axes as a map lists them, outermost first: without those of one element, which add nothing to an address; the one whose
-/// neighbours are neighbours in memory last; and no more than a map has, as long as axes of boxes of one element can be counted together.
-/// Also the dimensions of the tensor in which an index past the end is not seen by the map to be outside.
+/// The axes as a map lists them, outermost first: without those of one element, which add nothing to an address; the
+/// one whose neighbours are neighbours in memory last; and no more than a map has, as long as axes of boxes of one
+/// element can be counted together. Also the dimensions of the tensor in which an index past the end is not seen by the
+/// map to be outside.
 fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> (Vec<Axis>, Vec<usize>) {
     let mut unseen: Vec<usize> = Vec::new();
     let is_unit = |a: &Axis| facts.normal(&a.stride).as_constant() == Some(1);

@@ -17,7 +17,8 @@ use crate::schedule;
 use crate::syntax::{TokenBuffer, parse};
 use tilewright_kernel::tensor_map::{Fault, Swizzle};
 
-/// Plans the only staged copy of a kernel; dimensions innermost first as ⟨size, bytes between neighbours, box, element stride⟩.
+/// Plans the only staged copy of a kernel; dimensions innermost first as ⟨size, bytes between neighbours, box, element
+/// stride⟩.
 fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let stream = source.parse().expect("the test source has balanced brackets and Rust's tokens");
     let (tokens, _) = TokenBuffer::new(stream);
@@ -365,7 +366,8 @@ fn boxes_that_end_inside_the_tensor() {
     assert_eq!(level, Level::Free);
     let level = blocks("box i by 20 -> ic, ib;", "x[i]", "").unwrap().1;
     assert_eq!(level, Level::Free);
-    // Neighbours on both sides: 43 positions from before the tensor on. As a box they are no whole number of 16-byte granules.
+    // Neighbours on both sides: 43 positions from before the tensor on. As a box they are no whole number of 16-byte
+    // granules.
     let halo = "(x[i - 1] or 0.0) + x[i] + (x[i + 2] or 0.0)";
     assert_eq!(limit(blocks("", halo, "").unwrap_err()), Some(Fault::InnerBoxGranule { bytes: 172 }));
     // And they start between granules.
@@ -632,7 +634,7 @@ fn what_is_proposed_for_a_layout_is_right() {
             let (last, others) = names.split_last().expect("there are rows");
             let counts: Vec<String> = names.iter().map(|n| format!("{n}c")).collect();
             let laid_out = |ops: &str| laid_out(ty, rows, span / bytes, &format!("{ops};"));
-            // Chunks stand in front of rows, and a swizzle changes nothing.
+            // Chunks stand before rows, and a swizzle changes nothing.
             let tile: Vec<String> = others.iter().map(|n| format!("{n}x")).collect();
             let list = [counts.clone(), vec!["ch".to_owned()], tile].concat().join(", ");
             let refused = laid_out(&format!(

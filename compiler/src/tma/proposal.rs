@@ -12,8 +12,9 @@ pub(super) fn sugar(staged: &Staged, order: &[usize], mode: Swizzle) -> String {
     format!("layout [{}]{swizzle}", counting(staged).chain(tile).collect::<Vec<_>>().join(", "))
 }
 
-/// The same as ops, which exchange chunks of a row by the number of the row: rows by eights, these by as many as fill 128 bytes, and a row by
-/// chunks of 16 bytes. None where there is nothing to exchange. `taken` are names that cannot be used.
+/// The same as ops, which exchange chunks of a row by the number of the row: rows by eights, these by as many as fill
+/// 128 bytes, and a row by chunks of 16 bytes. None where there is nothing to exchange. `taken` are names that cannot
+/// be used.
 pub(super) fn ops(staged: &Staged, order: &[usize], mode: Swizzle, taken: &[String]) -> Option<String> {
     if mode == Swizzle::None {
         return None;

@@ -36,7 +36,8 @@ impl Integer for Expr {
     }
 }
 
-/// One dimension of the copies that a schedule issues: box and element stride are literals, the rest is a number or symbolic.
+/// One dimension of the copies that a schedule issues: box and element stride are literals, the rest is a number or
+/// symbolic.
 #[derive(Clone, Debug)]
 pub struct Reach<V> {
     /// Elements of the tensor along it: S ≥ 1.
@@ -83,8 +84,9 @@ impl<V: Integer> Reach<V> {
 
     /// Theorem G: all ≥ 0 iff some phase has both a live slot and a hole that holds an element.
     ///
-    /// 0 < x + L < S ∧ L < eT ∧ min(x + eT, S) − max(x, 0) > e. The last condition says that the part of the span inside the
-    /// tensor is longer than the stride, so that two slots of one phase lie in it; minimum and maximum unfold to four inequalities.
+    /// 0 < x + L < S ∧ L < eT ∧ min(x + eT, S) − max(x, 0) > e. The last condition says that the part of the span
+    /// inside the tensor is longer than the stride, so that two slots of one phase lie in it; minimum and maximum
+    /// unfold to four inequalities.
     pub fn mixed(&self) -> Vec<V> {
         let (zero, e, span) = (V::constant(0), V::constant(self.element_stride), V::constant(self.span()));
         let (live_end, end) = (self.start.plus(&self.live), self.start.plus(&span));
@@ -112,10 +114,10 @@ pub enum Level {
 
 /// The level of copies of several dimensions, as far as it can be proved: the true level is at most this one.
 ///
-/// `reachable` holds what is known of sizes and coordinates; the conditions of all dimensions are judged jointly, so that
-/// coordinates that move together are not taken apart. A copy is impossible iff every dimension has a live slot and some dimension
-/// mixes; it needs to be redirected iff every dimension has a slot inside the tensor and some dimension has a hole that holds an
-/// element.
+/// `reachable` holds what is known of sizes and coordinates; the conditions of all dimensions are judged jointly, so
+/// that coordinates that move together are not taken apart. A copy is impossible iff every dimension has a live slot
+/// and some dimension mixes; it needs to be redirected iff every dimension has a slot inside the tensor and some
+/// dimension has a hole that holds an element.
 pub fn level(reachable: &System, dimensions: &[Reach<Expr>]) -> Level {
     let never = |bad: &dyn Fn(&Reach<Expr>) -> Vec<Expr>, others: &dyn Fn(&Reach<Expr>) -> Vec<Expr>| {
         (0..dimensions.len()).all(|at| {

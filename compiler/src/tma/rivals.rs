@@ -1,8 +1,9 @@
-//! Which copy a read takes, where a stage has several of one tensor: the product of a matrix with itself reads it twice, in
-//! different places.
+//! Which copy a read takes, where a stage has several of one tensor: the product of a matrix with itself reads it
+//! twice, in different places.
 //!
-//! **Property.** Every read of such a tensor takes exactly one of the copies. **Formula.** A copy is written with names for the axes of
-//! its tensor; it fits a read whose indices mention them: along each axis the index has the name among its variables, or has no variable.
+//! **Property.** Every read of such a tensor takes exactly one of the copies. **Formula.** A copy is written with names
+//! for the axes of its tensor; it fits a read whose indices mention them: along each axis the index has the name among
+//! its variables, or has no variable.
 
 use tilewright_kernel::algorithm::{Index, IndexId, Value, ValueId};
 

@@ -37,7 +37,7 @@ pub enum Refused {
     StoreHoles(Box<Staged>),
     /// A copy to a tensor with an element stride.
     StridedStore(String, Span),
-    /// A copy to a tensor that may start in front of it.
+    /// A copy to a tensor that may start before it.
     NegativeStart {
         /// The axis.
         axis: String,
@@ -100,8 +100,8 @@ pub enum Refused {
         /// What that must be a multiple of, in elements.
         multiple: i128,
     },
-    /// A limit of tensor maps, and the axis that it is about with its box. Boxes of 1 along the axes that are named, if there are any, would
-    /// make the copy one by runs, which have no such limit.
+    /// A limit of tensor maps, and the axis that it is about with its box. Boxes of 1 along the axes that are named, if
+    /// there are any, would make the copy one by runs, which have no such limit.
     Limit(Fault, Option<(String, Span)>, Vec<String>),
     /// No admissible size has a tensor map: this axis has, or is, more than there can be.
     Beyond {
@@ -190,7 +190,8 @@ impl Staged {
         Ok(())
     }
 
-    /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in granules of 16 bytes.
+    /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in
+    /// granules of 16 bytes.
     pub(super) fn check_store(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
         for axis in &self.axes {
             if let Some(tile) = axis.boxed.striding.filter(|_| axis.boxed.element_stride != 1) {
@@ -205,7 +206,7 @@ impl Staged {
         if !facts.proves_multiple(&inner.size, multiple) {
             return Err(Refused::Granule { axis: inner.name.clone(), size: inner.size.clone(), multiple });
         }
-        // Boxes in front of the tensor are the only ones without live slots that hold elements, and there are none.
+        // Boxes before the tensor are the only ones without live slots that hold elements, and there are none.
         match self.level(facts, symbolic) {
             Level::Free => Ok(()),
             Level::Redirect | Level::Impossible => Err(Refused::StoreHoles(Box::new(self.clone()))),

@@ -48,8 +48,8 @@ impl Copy {
     }
 }
 
-/// What a copy of several dimensions mixes. A slot of the tile is one slot of each dimension; it is live if all of them are, and
-/// outside if one of them is.
+/// What a copy of several dimensions mixes. A slot of the tile is one slot of each dimension; it is live if all of them
+/// are, and outside if one of them is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// Some slot is live.

@@ -16,8 +16,8 @@ use crate::syntax::Span;
 /// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
 pub const PLACEHOLDER: Var = 1 << 24;
 
-/// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed, with 32 bits (PTX
-/// manual, `cp.async.bulk.tensor`, operand `tensorCoords`).
+/// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed,
+/// with 32 bits (PTX manual, `cp.async.bulk.tensor`, operand `tensorCoords`).
 pub const MOST_ELEMENTS: i64 = i32::MAX as i64;
 
 /// Which way a staged copy goes.
@@ -42,7 +42,8 @@ pub struct Staged {
     pub redirect: bool,
     /// Whether its author wants holes to hold anything: then no reader relies on zeros.
     pub any: bool,
-    /// The role that makes it: a position in [`Plan::roles`](crate::schedule::Plan::roles); none in a launch without roles.
+    /// The role that makes it: a position in [`Plan::roles`](crate::schedule::Plan::roles); none in a launch without
+    /// roles.
     pub role: Option<usize>,
     /// The tensor.
     pub parameter: u16,

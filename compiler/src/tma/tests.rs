@@ -34,7 +34,8 @@ fn hold(conditions: &[i128]) -> bool {
     conditions.iter().all(|c| *c >= 0)
 }
 
-/// Every copy with S, B ≤ `most`, e ≤ 8, any live length, and every start from wholly before the tensor to wholly after it.
+/// Every copy with S, B ≤ `most`, e ≤ 8, any live length, and every start from wholly before the tensor to wholly after
+/// it.
 fn each_copy(most: i128, mut visit: impl FnMut(Copy)) {
     for size in 1..=most {
         for box_size in 1..=most {
@@ -167,8 +168,8 @@ fn levels_of_several_dimensions_are_exact_for_numbers() {
     assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
 }
 
-/// A tensor of S elements, known to lie between two bounds, read in regions of R that start at multiples of a step, some before
-/// the tensor; each region is cut into boxes. What is proved for all sizes holds for each of them.
+/// A tensor of S elements, known to lie between two bounds, read in regions of R that start at multiples of a step,
+/// some before the tensor; each region is cut into boxes. What is proved for all sizes holds for each of them.
 #[test]
 fn levels_of_symbolic_sizes_are_sound() {
     let (size_var, region_var, box_var) = (0, 1, 2);

@@ -1,4 +1,5 @@
-//! The tiles of an instance: how many, where they start, where they lie in the buffer, and what zeros in their holes take.
+//! The tiles of an instance: how many, where they start, where they lie in the buffer, and what zeros in their holes
+//! take.
 
 use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
@@ -10,7 +11,8 @@ use crate::extent::{Expr, Facts, Var};
 use crate::memory::vector::{Along, Vector};
 
 impl Staged {
-    /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
+    /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses
+    /// are stand-ins.
     pub(super) fn boxes(&self) -> TensorMap {
         let clamp = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
         let dimensions = self.axes.iter().rev().map(|axis| tensor_map::Dimension {
@@ -69,7 +71,8 @@ impl Staged {
         self.tile_count() * i128::from(self.tile_bytes())
     }
 
-    /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of the axes.
+    /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of
+    /// the axes.
     pub fn strides(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut stride = 1;
@@ -88,7 +91,8 @@ impl Staged {
         steps
     }
 
-    /// Along each axis, where the element of the tensor at `indices` lies: in the axis, and from the start of the region.
+    /// Along each axis, where the element of the tensor at `indices` lies: in the axis, and from the start of the
+    /// region.
     pub fn places(&self, indices: &[Expr]) -> Vec<(Expr, Expr)> {
         let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
         let along = |axis: &Axis| {
@@ -99,8 +103,9 @@ impl Staged {
         self.axes.iter().map(along).collect()
     }
 
-    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two, and no more
-    /// than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the loops.
+    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two,
+    /// and no more than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the
+    /// loops.
     pub fn neighbours(&self, indices: &[Expr], vector: &Vector, symbolic: &Symbolic, facts: &Facts) -> u32 {
         let along: Vec<Along> =
             self.places(indices).iter().map(|(_, offset)| vector.along(offset, symbolic, facts)).collect();
@@ -118,7 +123,8 @@ impl Staged {
         lanes.max(1)
     }
 
-    /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.
+    /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over
+    /// their extents.
     pub fn level(&self, facts: &Facts, symbolic: &Symbolic) -> Level {
         // Runs have no holes.
         if let Form::Runs(_) = self.form {

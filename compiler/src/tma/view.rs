@@ -1,11 +1,12 @@
 //! The TMA domain of a staged copy: a view of the tensor's dimensions, and on each of its axes a box and a tile.
 //!
-//! A split of a view axis must divide, and a merge needs neighbours that are contiguous to each other (seed "Introduction to TMA
-//! Support", step 1): then an axis of the view has one size and one stride, which is all that a tensor map can say. Boxes and tiles need
-//! not divide anything (steps 2 and 3).
+//! A split of a view axis must divide, and a merge needs neighbours that are contiguous to each other (seed
+//! "Introduction to TMA Support", step 1): then an axis of the view has one size and one stride, which is all that a
+//! tensor map can say. Boxes and tiles need not divide anything (steps 2 and 3).
 //!
-//! Ops in front of the boxes act on the tensor; a box cuts the *region* that an instance holds, so that box 0 starts where the region
-//! starts. Ops behind them act on the axes of the tile, and say how it lies in shared memory (step 4; see `allocation`).
+//! Ops before the boxes act on the tensor; a box cuts the *region* that an instance holds, so that box 0 starts
+//! where the region starts. Ops after them act on the axes of the tile, and say how it lies in shared memory (step 4;
+//! see `allocation`).
 
 use super::allocation::{TileAxis, TileOp, TileOpKind};
 use crate::extent::{Expr, Facts};
@@ -265,7 +266,8 @@ impl<'a> View<'a> {
         Refusal::NoAxis { name: name.text.clone(), span: name.span, known, consumed: self.consumed(&name.text) }
     }
 
-    /// An op on axes of the tile. Merging all that a composite box consists of, in order, makes them one axis, which may be strided.
+    /// An op on axes of the tile. Merging all that a composite box consists of, in order, makes them one axis, which
+    /// may be strided.
     fn tile_op(
         &mut self,
         kind: TileOpKind,
@@ -306,8 +308,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Padding around an axis. Boxes are cut from the region that is read, which starts in front of the tensor where the reads do: what
-    /// the accelerator fills there is the padding, so that the axis only gets its name.
+    /// Padding around an axis. Boxes are cut from the region that is read, which starts before the tensor where
+    /// the reads do: what the accelerator fills there is the padding, so that the axis only gets its name.
     fn resize(
         &mut self,
         axis: &ast::Name,
@@ -435,8 +437,8 @@ impl<'a> View<'a> {
         Ok(axis)
     }
 
-    /// A composite box: a run of axes, merged in thought, whose innermost ones are the box. Merging and then splitting by the extent of
-    /// the box axes gives the axes back, so that nothing has to divide.
+    /// A composite box: a run of axes, merged in thought, whose innermost ones are the box. Merging and then splitting
+    /// by the extent of the box axes gives the axes back, so that nothing has to divide.
     fn composite(&mut self, coordinates: &[ast::Name], boxed: &[ast::Name], span: Span) -> Result<(), Refusal> {
         let names: Vec<&ast::Name> = coordinates.iter().chain(boxed).collect();
         let positions: Vec<usize> = names.iter().map(|n| self.in_memory(n)).collect::<Result<_, _>>()?;

@@ -88,7 +88,8 @@ pub struct Flight {
     pub writes: Range<u64>,
     /// Those that it reads.
     pub reads: Range<u64>,
-    /// CTAs of the cluster whose shared memory it needs to the end: the destination's, or a store's own, and that of the source.
+    /// CTAs of the cluster whose shared memory it needs to the end: the destination's, or a store's own, and that of
+    /// the source.
     pub owners: [u32; 2],
     /// The first and one past the last of its bytes of global memory.
     pub global: Range<u64>,
@@ -112,7 +113,8 @@ impl Flight {
         self.way == Way::Out
     }
 
-    /// Whether an access to these bytes of shared memory, reading or writing, is in its way: with what it does there, and who is ordered after that.
+    /// Whether an access to these bytes of shared memory, reading or writing, is in its way: with what it does there,
+    /// and who is ordered after that.
     pub fn meets(&self, bytes: &Range<u64>, writes: bool) -> Option<(bool, Token)> {
         if overlap(&self.writes, bytes) {
             return Some((true, self.finished));
@@ -163,7 +165,8 @@ pub struct Flights {
     misses: u32,
 }
 
-/// Accesses near copies, and none in their way, after which it is worth looking whether the copies are known to everybody.
+/// Accesses near copies, and none in their way, after which it is worth looking whether the copies are known to
+/// everybody.
 const MISSES: u32 = 32;
 
 /// A range that contains nothing.

@@ -1,9 +1,11 @@
-//! Which bytes of global memory a tiled copy moves, and where they stand in the tile (PTX manual 5.5; CUDA driver API, `cuTensorMapEncodeTiled`).
+//! Which bytes of global memory a tiled copy moves, and where they stand in the tile (PTX manual 5.5; CUDA driver API,
+//! `cuTensorMapEncodeTiled`).
 //!
-//! Slot (k₀, …, kₙ) of a tile is element start + k · element stride of the tensor. Every slot is tested by its own coordinates: those outside the
-//! tensor are filled in loads and left out in stores. Slots stand densely in shared memory, innermost dimension first; the swizzle then moves
-//! 16-byte chunks by their absolute addresses. Stores reach along the innermost dimension to the end of the 16-byte chunk of global memory that
-//! the tensor ends in: what lies behind it there is overwritten.
+//! Slot (k₀, …, kₙ) of a tile is element start + k · element stride of the tensor. Every slot is tested by its own
+//! coordinates: those outside the tensor are filled in loads and left out in stores. Slots stand densely in shared
+//! memory, innermost dimension first; the swizzle then moves 16-byte chunks by their absolute addresses. Stores reach
+//! along the innermost dimension to the end of the 16-byte chunk of global memory that the tensor ends in: what lies
+//! after it there is overwritten.
 
 use std::ops::Range;
 
@@ -27,8 +29,8 @@ impl Span {
     }
 }
 
-/// The bytes that a copy moves from or (`store`) to the tensor when its box starts at these coordinates, innermost first, one for each dimension of the
-/// map.
+/// The bytes that a copy moves from or (`store`) to the tensor when its box starts at these coordinates, innermost
+/// first, one for each dimension of the map.
 pub fn spans(map: &TensorMap, start: &[i32], store: bool) -> Vec<Span> {
     let element = i64::from(map.format.bytes());
     let Some((inner, outer)) = map.dimensions.split_first() else { return Vec::new() };
@@ -97,7 +99,8 @@ pub fn filled(map: &TensorMap) -> Vec<u8> {
     }
 }
 
-/// The NaN that slots are filled with. The manual does not say which one; this is the one that instructions of PTX return.
+/// The NaN that slots are filled with. The manual does not say which one; this is the one that instructions of PTX
+/// return.
 fn nan(format: Format) -> &'static [u8] {
     match format {
         Format::F16 | Format::Bf16 => &[0xff, 0x7f],

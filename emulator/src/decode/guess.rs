@@ -1,8 +1,9 @@
-//! Loops of compare-and-swap begin with a guess of the old value, by an ordinary load as in the CUDA programming guide and in CUDA's own
-//! headers. By the letter of the memory model such a load races with the swap of another thread. It is harmless: what it loaded is only the value
-//! that the swap compares, and a wrong one makes another turn. So a load is taken for a relaxed one if copies of its value are what a
-//! compare-and-swap at the same address compares. Code that is not optimised keeps values in memory and swaps in a function: there, of a load whose value
-//! comes to a comparison by way of memory of the thread's own, the address is not looked at.
+//! Loops of compare-and-swap begin with a guess of the old value, by an ordinary load as in the CUDA programming guide
+//! and in CUDA's own headers. By the letter of the memory model such a load races with the swap of another thread. It
+//! is harmless: what it loaded is only the value that the swap compares, and a wrong one makes another turn. So a load
+//! is taken for a relaxed one if copies of its value are what a compare-and-swap at the same address compares. Code
+//! that is not optimised keeps values in memory and swaps in a function: there, of a load whose value comes to a
+//! comparison by way of memory of the thread's own, the address is not looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,8 @@ enum Place {
     Memory(AddressBase, i64),
 }
 
-/// The registers of all functions, by function and register, whose values come to the comparison of a compare-and-swap by way of memory.
+/// The registers of all functions, by function and register, whose values come to the comparison of a compare-and-swap
+/// by way of memory.
 pub(crate) fn kept(module: &Module) -> BTreeSet<(usize, RegId)> {
     // From every place to those that its value is copied from, and the first places: what is compared.
     let mut sources: BTreeMap<(usize, Place), Vec<(usize, Place)>> = BTreeMap::new();
@@ -104,7 +106,8 @@ fn copies_of(module: &Module, function: usize, inst: &Inst, copy: &mut impl FnMu
     }
 }
 
-/// The loads among the instructions of a function that guess, by their number; of registers that are `kept` without more ado.
+/// The loads among the instructions of a function that guess, by their number; of registers that are `kept` without
+/// more ado.
 pub(crate) fn guesses(insts: &[&Inst], kept: impl Fn(RegId) -> bool) -> BTreeSet<usize> {
     let is_kept =
         |inst: &Inst| matches!(inst.operands.first(), Some(Operand::Reg(reg)) if is_plain_load(inst) && kept(*reg));
@@ -119,7 +122,8 @@ fn direct(insts: &[&Inst]) -> BTreeSet<usize> {
     if swaps.is_empty() {
         return BTreeSet::new();
     }
-    // Copies from register to register, and the registers that have one definition, which is a copy of a register or a variable's address.
+    // Copies from register to register, and the registers that have one definition, which is a copy of a register or a
+    // variable's address.
     let mut copies: BTreeMap<RegId, Vec<RegId>> = BTreeMap::new();
     let mut source: BTreeMap<RegId, Option<(AddressBase, i64)>> = BTreeMap::new();
     for inst in insts {

@@ -1,6 +1,7 @@
-//! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with registers numbered by class,
-//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`), instructions that
-//! a warp can execute once (`uniform`), and registers packed by their lives (`pack`, with `operands`).
+//! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with
+//! registers numbered by class, immediates and special registers given slots of their own (`slots`), variables placed
+//! (`layout`), and reads that are not provably after writes marked (`written`), instructions that a warp can execute
+//! once (`uniform`), and registers packed by their lives (`pack`, with `operands`).
 
 pub mod op;
 

@@ -1,5 +1,5 @@
-//! What belongs to a module as a whole: variables in global and constant memory with their initial values, addresses of functions, and which
-//! functions a kernel may reach.
+//! What belongs to a module as a whole: variables in global and constant memory with their initial values, addresses of
+//! functions, and which functions a kernel may reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 

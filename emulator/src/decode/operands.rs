@@ -1,4 +1,5 @@
-//! The register slots of decoded instructions: which they read and which they write. One walk serves every analysis, and renumbering.
+//! The register slots of decoded instructions: which they read and which they write. One walk serves every analysis,
+//! and renumbering.
 
 use super::Kernel;
 use super::op::{
@@ -17,7 +18,8 @@ pub(super) enum Role {
 
 use Role::{Both, Read, Write};
 
-/// Gives `f` every slot of an instruction, guard included, and puts what it returns in its place: a slot of the same class.
+/// Gives `f` every slot of an instruction, guard included, and puts what it returns in its place: a slot of the same
+/// class.
 pub(super) fn visit(inst: &mut Inst, data: &mut [Option<Slot>], f: &mut dyn FnMut(Slot, Role) -> Slot) {
     let mut v = Visitor { f, data };
     if let Some(guard) = &mut inst.guard {

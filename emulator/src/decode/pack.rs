@@ -1,9 +1,10 @@
-//! Registers packed by liveness: PTX has a register for every value, and rows of values that are never alive together share memory, so that
-//! the rows of a warp stay in the host's cache.
+//! Registers packed by liveness: PTX has a register for every value, and rows of values that are never alive together
+//! share memory, so that the rows of a warp stay in the host's cache.
 //!
-//! A lane's column of the rows is a thread of its own, so that the usual liveness of one thread's control flow is sound for a warp whose lanes
-//! are anywhere. A value is alive from its first write to its last read, over whole blocks where it is alive at their ends; a write that may
-//! leave out lanes ends nothing. What an instruction reads and what it writes never share a row.
+//! A lane's column of the rows is a thread of its own, so that the usual liveness of one thread's control flow is sound
+//! for a warp whose lanes are anywhere. A value is alive from its first write to its last read, over whole blocks where
+//! it is alive at their ends; a write that may leave out lanes ends nothing. What an instruction reads and what it
+//! writes never share a row.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -50,7 +51,8 @@ fn block_starts(kernel: &Kernel) -> Vec<usize> {
     starts
 }
 
-/// The slots that may be renumbered, in order: those that no constant, parameter, special register or checked register has.
+/// The slots that may be renumbered, in order: those that no constant, parameter, special register or checked register
+/// has.
 struct Free {
     slots: Vec<Slot>,
 }
@@ -153,7 +155,8 @@ fn lifetimes(kernel: &mut Kernel, free: &Free) -> Option<Vec<(usize, usize)>> {
     Some(lives)
 }
 
-/// Reads of a register that only ever holds a copy of a fixed slot become reads of that slot, and the copy does nothing.
+/// Reads of a register that only ever holds a copy of a fixed slot become reads of that slot, and the copy does
+/// nothing.
 fn forward(kernel: &mut Kernel) {
     let fixed = fixed(kernel);
     // A read of a register that is not checked comes after a write of it on every path.
@@ -189,10 +192,11 @@ fn forward(kernel: &mut Kernel) {
     }
 }
 
-/// What the executor wants to know of instructions, now that they are final. Those that do nothing are stepped over where control falls
-/// through; they still count as executed: what counts is where straight code begins and ends.
+/// What the executor wants to know of instructions, now that they are final. Those that do nothing are stepped over
+/// where control falls through; they still count as executed: what counts is where straight code begins and ends.
 pub(super) fn finish(kernel: &mut Kernel) {
-    // Of the instruction that is executed next: how far ahead it is, and the stretch of plain instructions that it begins.
+    // Of the instruction that is executed next: how far ahead it is, and the stretch of plain instructions that it
+    // begins.
     let (mut ahead, mut follows) = (1, 0);
     for inst in kernel.code.iter_mut().rev() {
         if let Op::Barrier(barrier) = &mut inst.op {

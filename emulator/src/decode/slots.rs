@@ -25,7 +25,8 @@ pub(crate) struct Slots<'a> {
     preds: u32,
 }
 
-/// The bits of an immediate in an operand of this type; `None` for a number that has no such value (a float for an integer).
+/// The bits of an immediate in an operand of this type; `None` for a number that has no such value (a float for an
+/// integer).
 pub(crate) fn immediate(value: Immediate, ty: ScalarType) -> Option<u64> {
     let bits = ty.bits().min(64);
     let ones = u64::MAX >> (64 - bits);

@@ -1,9 +1,11 @@
-//! Which instructions can be executed once for a warp: those whose operands derive from nothing that differs between lanes.
+//! Which instructions can be executed once for a warp: those whose operands derive from nothing that differs between
+//! lanes.
 //!
-//! Values differ between lanes if they come from a lane's own number, from an instruction that treats lanes differently, or from memory at
-//! addresses that differ. This follows data and not control: lanes that left a loop in different turns hold different values of a counter that is
-//! the same in each turn. So the executor compares the operands of a marked instruction over the lanes that run before it takes one lane's
-//! result for all; the proof is what makes that comparison worth its time, and soundness does not rest on it.
+//! Values differ between lanes if they come from a lane's own number, from an instruction that treats lanes
+//! differently, or from memory at addresses that differ. This follows data and not control: lanes that left a loop in
+//! different turns hold different values of a counter that is the same in each turn. So the executor compares the
+//! operands of a marked instruction over the lanes that run before it takes one lane's result for all; the proof is
+//! what makes that comparison worth its time, and soundness does not rest on it.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,11 @@
-//! Which reads of registers are provably preceded by a write on every path. The others are followed when the kernel runs.
+//! Which reads of registers are provably preceded by a write on every path. The others are followed when the kernel
+//! runs.
 //!
-//! A forward analysis over basic blocks: a register is defined after an instruction that writes it without a guard, or if it was on every way
-//! in. Guarded writes prove nothing. An instruction that only computes passes on what its operands lack: compilers move and combine values that no
-//! thread uses in the end (Triton shuffles what guarded loads left out), so that a finding is made where such a value becomes an address, a
-//! condition or data in memory. A register that no instruction of the function writes is reported where it is read.
+//! A forward analysis over basic blocks: a register is defined after an instruction that writes it without a guard, or
+//! if it was on every way in. Guarded writes prove nothing. An instruction that only computes passes on what its
+//! operands lack: compilers move and combine values that no thread uses in the end (Triton shuffles what guarded loads
+//! left out), so that a finding is made where such a value becomes an address, a condition or data in memory. A
+//! register that no instruction of the function writes is reported where it is read.
 
 use tilewright_ptx::{Inst, LabelId, Operand, RegId};
 
@@ -37,8 +39,8 @@ pub(crate) fn passes_on(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Convert(_) | Op::Math(_) | Op::Video(_))
 }
 
-/// Whether the result is defined if one of the operands is: what puts values together from parts, some of which may be the padding of a
-/// structure.
+/// Whether the result is defined if one of the operands is: what puts values together from parts, some of which may be
+/// the padding of a structure.
 pub(crate) fn joins(inst: &Inst) -> bool {
     use tilewright_ptx::isa::{Convert, Logic, Op};
     match inst.op {
@@ -65,8 +67,8 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be undefined, since compilers copy
-    /// structures with their padding.
+    /// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be
+    /// undefined, since compilers copy structures with their padding.
     pub fn accesses(self, inst: &Inst) -> bool {
         use tilewright_ptx::isa::{Memory, Op};
         use tilewright_ptx::{Address, AddressBase, StateSpace, Symbol};
@@ -86,8 +88,8 @@ impl Own {
     }
 }
 
-/// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
-/// not asked for it.
+/// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle,
+/// as most of them are not asked for it.
 fn offered(inst: &Inst) -> Option<RegId> {
     match (inst.op, inst.operands.get(1)) {
         (tilewright_ptx::isa::Op::Warp(tilewright_ptx::isa::Warp::Shfl), Some(Operand::Reg(reg))) => Some(*reg),
@@ -154,7 +156,8 @@ struct Block {
 pub(crate) struct Unproved {
     /// For every instruction (by index in `items`) the registers that it may read unwritten.
     pub reads: Vec<Vec<RegId>>,
-    /// Registers that may be offered to other lanes unwritten: they need a value that does not depend on what ran before.
+    /// Registers that may be offered to other lanes unwritten: they need a value that does not depend on what ran
+    /// before.
     pub offered: Vec<RegId>,
 }
 

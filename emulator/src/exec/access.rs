@@ -1,5 +1,5 @@
-//! Requests to memory: addresses, alignment, the state space of generic addresses. Global memory is in `global`, shared memory in `shared`,
-//! the others in `local`, atomic operations in `atomic`; `elements` moves the data.
+//! Requests to memory: addresses, alignment, the state space of generic addresses. Global memory is in `global`, shared
+//! memory in `shared`, the others in `local`, atomic operations in `atomic`; `elements` moves the data.
 
 use super::Warp;
 use super::elements::{Pattern, nibble};
@@ -237,8 +237,8 @@ impl Warp {
         }
     }
 
-    /// A load or store as most are, so that all that depends on this is known where it is compiled: all lanes take part, one word each, in global memory,
-    /// not strongly.
+    /// A load or store as most are, so that all that depends on this is known where it is compiled: all lanes take
+    /// part, one word each, in global memory, not strongly.
     #[inline(always)]
     pub(super) fn access_global_words(
         &mut self,
@@ -271,12 +271,14 @@ impl Warp {
         }
     }
 
-    /// The pattern of lanes whose addresses are all the same or follow each other; `WHOLE` says that they are all lanes.
+    /// The pattern of lanes whose addresses are all the same or follow each other; `WHOLE` says that they are all
+    /// lanes.
     #[inline(always)]
     fn pattern<const WHOLE: bool>(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {
         let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
         let shift = total.trailing_zeros();
-        // The base of the first lane, and whether the others follow it; the last lane's decides which of the two patterns is looked for.
+        // The base of the first lane, and whether the others follow it; the last lane's decides which of the two
+        // patterns is looked for.
         macro_rules! base {
             ($row:expr, $int:ty) => {{
                 let row = $row;

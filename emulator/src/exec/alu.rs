@@ -21,7 +21,8 @@ impl Warp {
         &self.wide[slot]
     }
 
-    /// Executes a register instruction for some of the lanes. Rows are computed whole, and lanes that take no part get back what they had.
+    /// Executes a register instruction for some of the lanes. Rows are computed whole, and lanes that take no part get
+    /// back what they had.
     #[inline(always)]
     pub(super) fn partly(&mut self, host: &Host, inst: &Inst, part: Part, mask: Mask) {
         let row = if mask == Mask::MAX { None } else { inst.row };
@@ -38,8 +39,8 @@ impl Warp {
         }
     }
 
-    /// Executes a slow instruction in one lane for all lanes of `mask`, if its operands are the same in all of them; otherwise it does nothing. The
-    /// row functions equal the scalar ones, and lane functions are the scalar ones.
+    /// Executes a slow instruction in one lane for all lanes of `mask`, if its operands are the same in all of them;
+    /// otherwise it does nothing. The row functions equal the scalar ones, and lane functions are the scalar ones.
     #[inline(never)]
     pub(super) fn once(&mut self, op: &Op, mask: Mask) -> bool {
         let perturb = self.perturb;
@@ -325,8 +326,9 @@ impl Warp {
         }
     }
 
-    /// A difference adds the complement: the flag it leaves and takes is the carry of that sum, the opposite of a borrow. The manual does not
-    /// say so, but CUDA's 128-bit division reads it with `addc`, and that is what the assembler makes of it.
+    /// A difference adds the complement: the flag it leaves and takes is the carry of that sum, the opposite of a
+    /// borrow. The manual does not say so, but CUDA's 128-bit division reads it with `addc`, and that is what the
+    /// assembler makes of it.
     #[inline(never)]
     fn carry_add(&mut self, mask: Mask, subtract: bool, carry: (bool, bool), d: Slot, a: Slot, b: Slot) {
         for lane in lanes(mask) {

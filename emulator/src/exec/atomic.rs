@@ -95,7 +95,8 @@ impl AtomicFn {
         apply(self, bytes, old, b, || 0)
     }
 
-    /// As it is in global memory, where sums of f32 flush subnormal operands and results; in shared memory they do not (PTX manual 9.7.13.5).
+    /// As it is in global memory, where sums of f32 flush subnormal operands and results; in shared memory they do not
+    /// (PTX manual 9.7.13.5).
     pub(super) fn in_global_memory(self) -> AtomicFn {
         match self {
             AtomicFn::AddFloat(mode) if mode.ty == FloatType::F32 => {

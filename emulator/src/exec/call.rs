@@ -1,7 +1,8 @@
-//! Calls of device functions. Every lane has a stack of its own: what to return to, and where its frames in local memory are.
+//! Calls of device functions. Every lane has a stack of its own: what to return to, and where its frames in local
+//! memory are.
 //!
-//! Registers of a function are rows like those of the kernel, so that a call moves arguments and nothing else. A function that may be called
-//! while it runs keeps the registers of the call that it interrupts on the lane's stack.
+//! Registers of a function are rows like those of the kernel, so that a call moves arguments and nothing else. A
+//! function that may be called while it runs keeps the registers of the call that it interrupts on the lane's stack.
 
 use std::sync::atomic::Ordering;
 

@@ -1,9 +1,10 @@
-//! What reaches beyond a CTA inside its cluster: addresses in the shared memory of another CTA, the barrier of the cluster, exits, and the
-//! registers that warpgroups of a CTA hand to each other.
+//! What reaches beyond a CTA inside its cluster: addresses in the shared memory of another CTA, the barrier of the
+//! cluster, exits, and the registers that warpgroups of a CTA hand to each other.
 //!
-//! Shared memory of a cluster is one memory here, CTA by CTA, and so are clocks, shadow and mbarriers: what looks at an access does not ask whose
-//! memory it is. An address that `mapa` makes holds the rank plus one above the offset, so that it means the same in every CTA, the one that it is of
-//! included; addresses without a rank mean the CTA's own memory.
+//! Shared memory of a cluster is one memory here, CTA by CTA, and so are clocks, shadow and mbarriers: what looks at an
+//! access does not ask whose memory it is. An address that `mapa` makes holds the rank plus one above the offset, so
+//! that it means the same in every CTA, the one that it is of included; addresses without a rank mean the CTA's own
+//! memory.
 
 use super::Warp;
 use super::access::{Request, not_shared, shared_location, space_of, window};
@@ -81,7 +82,8 @@ impl Env<'_> {
         }
     }
 
-    /// Where in the memory of the cluster a lane's access lies: `bytes` bytes at a multiple of `align`, in the CTA's own memory if it is `own`.
+    /// Where in the memory of the cluster a lane's access lies: `bytes` bytes at a multiple of `align`, in the CTA's
+    /// own memory if it is `own`.
     pub(super) fn place(
         &mut self,
         (pc, lane): (u32, u32),

@@ -38,7 +38,8 @@ impl Warp {
             );
             return Err(Halt);
         }
-        // Lanes with different member masks form different groups: those that are complete go on, each of the others waits for its own.
+        // Lanes with different member masks form different groups: those that are complete go on, each of the others
+        // waits for its own.
         self.scatter.clear();
         let mut rest = run;
         while rest != 0 {
@@ -241,7 +242,8 @@ impl Warp {
             BarrierKind::Arrive => (false, None),
             BarrierKind::Popc(_, p) | BarrierKind::All(_, p) | BarrierKind::Any(_, p) => (true, Some(self.pred(p))),
         };
-        // A warp counts as 32 threads however many of them there are; the warp's top lane stands for those that are missing.
+        // A warp counts as 32 threads however many of them there are; the warp's top lane stands for those that are
+        // missing.
         let gone = !self.live;
         let top = 31 - self.live.leading_zeros();
         let threads = count(run) + if run >> top & 1 == 1 { count(gone) } else { 0 };

@@ -1,7 +1,7 @@
 //! `cp.async`: copies by a thread that are done at some time between their instruction and the wait for their group.
 //!
-//! The seed decides for every instruction whether its copies happen at once or when they are waited for. Either way the destination counts as
-//! uninitialised in between, so that a read that comes too early is found in both cases.
+//! The seed decides for every instruction whether its copies happen at once or when they are waited for. Either way the
+//! destination counts as uninitialised in between, so that a read that comes too early is found in both cases.
 
 use super::Warp;
 use super::access::{Shape, Touch};
@@ -65,7 +65,8 @@ impl Copies {
         })
     }
 
-    /// Takes out the parts of copies that a wait of some lanes covers: all of them, or those beyond the last `keep` closed groups.
+    /// Takes out the parts of copies that a wait of some lanes covers: all of them, or those beyond the last `keep`
+    /// closed groups.
     fn take(&mut self, warp: u32, run: Mask, keep: Option<u32>) -> Vec<PendingCopy> {
         let closed = self.closed[warp as usize];
         let mut due = Vec::new();
@@ -192,7 +193,8 @@ impl Warp {
     }
 }
 
-/// The cluster has ended: reports copies that their threads have not waited for. Shared memory that they write may be another block's then.
+/// The cluster has ended: reports copies that their threads have not waited for. Shared memory that they write may be
+/// another block's then.
 pub(super) fn finish(env: &mut Env<'_>) {
     for PendingCopy { pc, warp, mask, told, .. } in std::mem::take(&mut env.copies.pending) {
         if told || !env.cx.options.sanitizers.races {

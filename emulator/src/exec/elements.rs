@@ -1,5 +1,5 @@
-//! Elements of 1, 2, 4 or 8 bytes in memories of words, and their way between a memory and the registers: the one walk over the lanes and
-//! elements of a load or store, whatever the state space.
+//! Elements of 1, 2, 4 or 8 bytes in memories of words, and their way between a memory and the registers: the one walk
+//! over the lanes and elements of a load or store, whatever the state space.
 
 use std::sync::atomic::Ordering;
 
@@ -169,8 +169,8 @@ pub(super) fn extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
 }
 
 impl Warp {
-    /// Moves the data of a load or store between its registers and the lanes' addresses, less `base`, in `memory`. Of several lanes that store
-    /// at one address the last one stays.
+    /// Moves the data of a load or store between its registers and the lanes' addresses, less `base`, in `memory`. Of
+    /// several lanes that store at one address the last one stays.
     #[inline(always)]
     pub(super) fn move_data<M: WordsMut + ?Sized>(
         &mut self,
@@ -310,7 +310,8 @@ impl Warp {
         self.get(slot, lane) & (u64::MAX >> (64 - 8 * u32::from(access.bytes)))
     }
 
-    /// Whether a lane stores what the other side of a race has stored: to be asked before the store. Lanes of one store have stored nothing yet.
+    /// Whether a lane stores what the other side of a race has stored: to be asked before the store. Lanes of one store
+    /// have stored nothing yet.
     pub(super) fn same_value<M: Words + ?Sized>(
         &self,
         env: &Env<'_>,

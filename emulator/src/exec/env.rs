@@ -1,6 +1,6 @@
-//! What the warps of a cluster share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
-//! Without clusters every CTA is one of its own. Warps are numbered through the cluster, CTA by CTA, and so are the words of shared memory: see
-//! `exec::cluster`.
+//! What the warps of a cluster share while they run, and what all CTAs of a launch share: program, memory, shadow,
+//! barriers, counters, findings. Without clusters every CTA is one of its own. Warps are numbered through the cluster,
+//! CTA by CTA, and so are the words of shared memory: see `exec::cluster`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,8 +108,9 @@ impl Cx<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Halt;
 
-/// Executions of instructions. A warp runs straight through most of them, so that only the ends of such stretches are counted: an entry says
-/// by how much the count of its instruction differs from that of the one before. Lanes that a guard holds back are counted apart.
+/// Executions of instructions. A warp runs straight through most of them, so that only the ends of such stretches are
+/// counted: an entry says by how much the count of its instruction differs from that of the one before. Lanes that a
+/// guard holds back are counted apart.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Count {
     warps: i64,
@@ -238,7 +239,8 @@ impl<'a> Env<'a> {
         self.shared_initialised.clear();
         self.shared_initialised.resize(words, 0);
         let reserved = self.cx.kernel.reserved_shared as usize / 4;
-        // To fill nothing at the dangling address of an empty vector takes processors long: a masked store to memory that is not there.
+        // To fill nothing at the dangling address of an empty vector takes processors long: a masked store to memory
+        // that is not there.
         if reserved > 0 {
             for start in (0..ctas).map(|rank| rank * self.cx.stride() as usize / 4) {
                 self.shared[start..][..reserved].fill(0);
@@ -338,9 +340,9 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A fence by the lanes `run` of the warp that runs, to which those of `mask` came. Where all that live come to it together, it orders them too:
-    /// nothing promises that, but programs of whole warps (Triton's) are written so, and no machine does otherwise. For other CTAs all of them must
-    /// execute it, inside the CTA a guarded one will do.
+    /// A fence by the lanes `run` of the warp that runs, to which those of `mask` came. Where all that live come to it
+    /// together, it orders them too: nothing promises that, but programs of whole warps (Triton's) are written so, and
+    /// no machine does otherwise. For other CTAs all of them must execute it, inside the CTA a guarded one will do.
     #[inline(never)]
     pub fn fence(&mut self, pc: u32, fence: Fence, (run, mask, live): (Mask, Mask, Mask)) {
         if !self.cx.options.sanitizers.races {

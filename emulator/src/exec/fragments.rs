@@ -1,7 +1,8 @@
 //! Fragments: the lanes of a warp, grouped by the instruction they are at.
 //!
-//! The fragment with the lowest instruction runs; fragments at the same instruction merge. A fragment that waits for other lanes is parked, and so
-//! is one that waits at a CTA barrier. There is no reconvergence stack: a lane that spins while its peers must come first would deadlock falsely.
+//! The fragment with the lowest instruction runs; fragments at the same instruction merge. A fragment that waits for
+//! other lanes is parked, and so is one that waits at a CTA barrier. There is no reconvergence stack: a lane that spins
+//! while its peers must come first would deadlock falsely.
 
 use super::Warp;
 use crate::decode::Kernel;
@@ -9,8 +10,8 @@ use crate::decode::op::{BarrierKind, Collective, Inst, Op};
 use crate::lanes::{LANES, Mask, blend};
 use crate::sync::Wake;
 
-/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning lanes cannot starve
-/// the others.
+/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning
+/// lanes cannot starve the others.
 pub(super) const TURN: u32 = 1024;
 /// Length of such a turn in instructions.
 const FAVOUR: u32 = 256;
@@ -49,9 +50,10 @@ pub(super) enum Flow {
     Exit(Mask),
     /// These lanes stay at the instruction and wait; the others go on.
     Park(Mask, Wait),
-    /// The groups of lanes in the warp's list stay at the instruction, each waiting for the lanes of its own mask; the others go on.
+    /// The groups of lanes in the warp's list stay at the instruction, each waiting for the lanes of its own mask; the
+    /// others go on.
     ParkGroups,
-    /// These lanes wait behind the instruction for a CTA barrier.
+    /// These lanes wait after the instruction for a CTA barrier.
     Barrier(Mask),
     /// The warp gives way.
     Yield,
@@ -77,7 +79,7 @@ impl Warp {
         }
     }
 
-    /// Goes on behind a barrier at which the warp waited as a whole.
+    /// Goes on after a barrier at which the warp waited as a whole.
     #[inline(always)]
     pub fn wake_whole(&mut self) {
         for fragment in &mut self.fragments {
@@ -101,8 +103,8 @@ impl Warp {
         }
     }
 
-    /// `bar.warp.sync` at different instructions: releases fragments with one member mask that together hold its lanes (PTX manual 9.7.13.3: all
-    /// its threads have executed the barrier with the same member mask).
+    /// `bar.warp.sync` at different instructions: releases fragments with one member mask that together hold its lanes
+    /// (PTX manual 9.7.13.3: all its threads have executed the barrier with the same member mask).
     fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
         let need = |f: &Fragment| match (f.wait, code[f.pc as usize].op) {
             (Wait::Lanes(need), Op::Collective { op: Collective::Barrier, .. }) => Some(need),
@@ -123,8 +125,9 @@ impl Warp {
         !released.is_empty()
     }
 
-    /// The fragment to run: the ready one with the lowest instruction, or after a turn, or when one has waited in vain, another one. The others take turns by instruction, so that
-    /// of several that spin none keeps the rest from running.
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn, or when one has waited in vain,
+    /// another one. The others take turns by instruction, so that of several that spin none keeps the rest from
+    /// running.
     pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
         let yielded = self.yielded.take();
         if let Some(at) = yielded.filter(|_| self.turn > 0) {
@@ -166,7 +169,7 @@ impl Warp {
         }
     }
 
-    /// Some lanes go on in front of others.
+    /// Some lanes go on before others.
     fn had_turn(&mut self, lanes: Mask) {
         if self.turns.is_empty() {
             self.turns.push(Mask::MAX);

@@ -263,7 +263,8 @@ impl Warp {
     }
 }
 
-/// What must happen before bytes of a region are stored: they are saved if the launch may have to be undone, and count as initialised.
+/// What must happen before bytes of a region are stored: they are saved if the launch may have to be undone, and count
+/// as initialised.
 #[inline(always)]
 pub(super) fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
     let start = address - region.allocation.base;
@@ -356,7 +357,8 @@ pub(super) fn global_location(env: &Env<'_>, address: u64, bytes: u64) -> Locati
     Location { space: "global", address, bytes, cta: None, near: region.map(|region| near(region, address)) }
 }
 
-/// Counts a request, its bytes, the sectors of 32 bytes that it touches, and the least number that could hold its bytes.
+/// Counts a request, its bytes, the sectors of 32 bytes that it touches, and the least number that could hold its
+/// bytes.
 #[inline(always)]
 fn count_sectors(env: &mut Env<'_>, request: &Request<'_>) {
     let (pattern, total) = (&request.pattern, request.shape.total());

@@ -1,6 +1,7 @@
-//! The hot parts of the warps' loop, compiled for the host's baseline and, on x86-64, once more for AVX2 with fused multiply-add, and the choice
-//! between the two. Rows are plain loops that the compiler turns into vector code; everything between here and them is inlined, so that it is compiled
-//! with the features of the function it ends up in. Results do not depend on the choice.
+//! The hot parts of the warps' loop, compiled for the host's baseline and, on x86-64, once more for AVX2 with fused
+//! multiply-add, and the choice between the two. Rows are plain loops that the compiler turns into vector code;
+//! everything between here and them is inlined, so that it is compiled with the features of the function it ends up in.
+//! Results do not depend on the choice.
 #![allow(unsafe_code, reason = "calling a function compiled for features that this host was found to have")]
 
 use super::Warp;
@@ -31,7 +32,8 @@ pub(crate) struct Host {
     pub(super) words: [[MoveWords; 2]; 2],
 }
 
-/// The number by which the loop executes an operation that only computes registers, and the registers that it then looks at.
+/// The number by which the loop executes an operation that only computes registers, and the registers that it then
+/// looks at.
 pub(crate) fn number(op: &Op, part: Part) -> (u8, [u32; 4]) {
     let (number, registers) = quick::number(op).unwrap_or((QUICK + part as usize, [0; 4]));
     (number as u8, registers)
@@ -46,7 +48,8 @@ pub(crate) fn access_number(access: &Access) -> u8 {
     }
 }
 
-/// A [`Host`], compiled with the features of the function that this stands in: closures have those of what is around them.
+/// A [`Host`], compiled with the features of the function that this stands in: closures have those of what is around
+/// them.
 macro_rules! host {
     ($($pattern:pat, [$($register:ident)*] => |$warp:ident| $do:expr;)*) => {
         Host {

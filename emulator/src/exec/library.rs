@@ -1,5 +1,5 @@
-//! Functions that the driver has for every module: `printf`, `malloc`, `free`, a failed `assert` (CUDA programming guide, C++ language
-//! extensions).
+//! Functions that the driver has for every module: `printf`, `malloc`, `free`, a failed `assert` (CUDA programming
+//! guide, C++ language extensions).
 
 use super::access::{space_of, window};
 use super::env::{Env, Facts, Halt};

@@ -1,4 +1,5 @@
-//! Tensor cores: fragments out of registers and into them, and the loads that feed them. What is computed is in `matrix::model`.
+//! Tensor cores: fragments out of registers and into them, and the loads that feed them. What is computed is in
+//! `matrix::model`.
 
 use super::Warp;
 use super::access::{Request, Shape, Touch, check_small};
@@ -149,7 +150,8 @@ impl Warp {
         }
     }
 
-    /// `ldmatrix`, `stmatrix`. Every lane accesses the words that it receives or gives; rows are found by the addresses of other lanes.
+    /// `ldmatrix`, `stmatrix`. Every lane accesses the words that it receives or gives; rows are found by the addresses
+    /// of other lanes.
     pub(super) fn matrix_access(&mut self, env: &mut Env<'_>, pc: u32, op: &MatrixAccess) -> Result<(), Halt> {
         let rows = self.addresses(&op.address);
         let space = if op.generic { Space::Generic } else { Space::Shared };

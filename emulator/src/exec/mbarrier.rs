@@ -11,8 +11,9 @@ use crate::lanes::{Mask, lanes};
 use crate::mbarrier::{Arrival, Misuse};
 use crate::report::Kind;
 
-/// Waits of one warp that fail before the CTA counts as stuck, if no mbarrier has changed and every warp that could run failed to wait, too. Warps
-/// that compute, or meet at other barriers, may need any number of instructions before they arrive: what never ends there uses up the budget.
+/// Waits of one warp that fail before the CTA counts as stuck, if no mbarrier has changed and every warp that could run
+/// failed to wait, too. Warps that compute, or meet at other barriers, may need any number of instructions before they
+/// arrive: what never ends there uses up the budget.
 const FRUITLESS: u32 = 1 << 12;
 
 impl Warp {
@@ -49,8 +50,9 @@ impl Warp {
         }
         let mut waited = false;
         let mut released = false;
-        // A `try_wait` may fail for no reason: here for all lanes of the instruction or for none. The manual promises nothing of that, but Triton relies
-        // on it: it closes its loops around `try_wait` by `bra.uni`, where lanes that part would be a finding.
+        // A `try_wait` may fail for no reason: here for all lanes of the instruction or for none. The manual promises
+        // nothing of that, but Triton relies on it: it closes its loops around `try_wait` by `bra.uni`, where lanes
+        // that part would be a finding.
         let in_vain = matches!(op.f, MbarrierFn::Wait { spurious: true, .. }) && env.draw() & 7 == 0;
         for lane in lanes(run) {
             let at = addresses[lane];

@@ -1,4 +1,5 @@
-//! Execution of a warp: its registers, and the loop over decoded instructions. What instructions compute is in `alu`, memory in `access`, meetings of lanes in `collective`.
+//! Execution of a warp: its registers, and the loop over decoded instructions. What instructions compute is in `alu`,
+//! memory in `access`, meetings of lanes in `collective`.
 //!
 //! A warp is a list of *fragments* (instruction, lanes): see `fragments`.
 
@@ -62,7 +63,7 @@ pub(crate) struct Warp {
     pub exist: Mask,
     /// Lanes that have not exited.
     pub live: Mask,
-    /// Lanes that come behind earlier launches: all that need not wait for them.
+    /// Lanes that come after earlier launches: all that need not wait for them.
     pub behind: Mask,
     pub fragments: Vec<Fragment>,
     /// Where the lanes of [`Flow::Scatter`] go, and what those of [`Flow::ParkGroups`] wait for.
@@ -75,8 +76,9 @@ pub(crate) struct Warp {
     favour: u32,
     /// Where the fragment was that had the last such turn.
     favoured: u32,
-    /// The lanes by turns that some of them had in front of others since the warp met the last time; none if there were none. Where such lanes
-    /// merge they may be in different iterations, which those of a machine are not: it has them meet where they parted.
+    /// The lanes by turns that some of them had before others since the warp met the last time; none if there were
+    /// none. Where such lanes merge they may be in different iterations, which those of a machine are not: it has them
+    /// meet where they parted.
     turns: Vec<Mask>,
     /// Where the fragment went on that waited in vain: others come first, since it may wait for lanes of its own warp.
     yielded: Option<u32>,
@@ -87,7 +89,7 @@ pub(crate) struct Warp {
 pub(crate) enum Stop {
     /// Its slice is used up.
     Slice,
-    /// In front of a wait that failed, or behind an instruction that lets others run.
+    /// Before a wait that failed, or after an instruction that lets others run.
     Yielded,
     /// Every fragment waits.
     Blocked,
@@ -132,7 +134,8 @@ impl Warp {
                 self.set_row(*slot, &[value; LANES], Mask::MAX);
             }
         }
-        // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
+        // Registers that are proved to be written first keep what an earlier warp left; the others start out the same
+        // everywhere.
         if !kernel.tracked.is_empty() {
             self.written.clear();
             self.written.resize(kernel.tracked.len(), 0);
@@ -323,7 +326,8 @@ impl Warp {
         pc
     }
 
-    /// Executes one instruction, of those that the loop does not know itself, for the lanes of `run`, a non-empty part of the fragment's `mask`.
+    /// Executes one instruction, of those that the loop does not know itself, for the lanes of `run`, a non-empty part
+    /// of the fragment's `mask`.
     #[inline(never)]
     fn step(
         &mut self,

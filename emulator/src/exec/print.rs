@@ -51,7 +51,7 @@ pub fn format(text: &[u8], mut next: impl FnMut(Argument) -> (u64, Option<Vec<u8
     out
 }
 
-/// The text of a conversion behind its `%`, and its length.
+/// The text of a conversion after its `%`, and its length.
 fn conversion(text: &[u8], next: &mut impl FnMut(Argument) -> (u64, Option<Vec<u8>>)) -> Option<(Vec<u8>, usize)> {
     let mut spec = Spec::default();
     let mut at = 0;

@@ -1,5 +1,6 @@
-//! The operations that kernels execute most, each compiled for itself: the loop calls them without a further look at what they are. What they do is said
-//! in `lanes`, and a row here only picks one of its cases. They stand in every lane, and so only run where all 32 take part.
+//! The operations that kernels execute most, each compiled for itself: the loop calls them without a further look at
+//! what they are. What they do is said in `lanes`, and a row here only picks one of its cases. They stand in every
+//! lane, and so only run where all 32 take part.
 
 use crate::decode::op::{Comparison, FastCvt, Op, PredRef};
 use crate::lanes::int::{Int2, IntCompare, Width};

@@ -21,7 +21,8 @@ impl Warp {
         Ok(())
     }
 
-    /// All checks and counts of a request to shared memory, before its data moves: its addresses are places in that of the cluster.
+    /// All checks and counts of a request to shared memory, before its data moves: its addresses are places in that of
+    /// the cluster.
     #[inline(always)]
     pub(super) fn check_shared(&self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
         check_small(env, request, Space::Shared, env.cx.all_shared())?;
@@ -147,8 +148,8 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
     env.report(Kind::UninitialisedRead, shape.pc, facts);
 }
 
-/// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
-/// the same word share it.
+/// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the
+/// warp; lanes that read the same word share it.
 #[inline(always)]
 fn count_wavefronts(env: &mut Env<'_>, request: &Request<'_>) {
     let Request { run, pattern, .. } = *request;

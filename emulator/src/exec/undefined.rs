@@ -1,6 +1,7 @@
-//! Values that nobody made: registers that were never written, and what was loaded from bytes of local memory that were never written. Compilers
-//! copy structures with their padding, so that such a value is no mistake until it becomes an address, a condition, or data in memory that others
-//! can see. Registers whose definition is not proved are followed lane by lane, see `decode::written`.
+//! Values that nobody made: registers that were never written, and what was loaded from bytes of local memory that were
+//! never written. Compilers copy structures with their padding, so that such a value is no mistake until it becomes an
+//! address, a condition, or data in memory that others can see. Registers whose definition is not proved are followed
+//! lane by lane, see `decode::written`.
 
 use super::Warp;
 use super::env::{Env, Facts};
@@ -23,7 +24,8 @@ pub(super) struct Undefined {
     load: u32,
     /// Bytes that each of those lanes lacks.
     loaded_bytes: [[u8; LANES]; ELEMENTS],
-    /// Bytes that the undefined lanes of each register lack: some, if the value was loaded and nothing has been computed with it.
+    /// Bytes that the undefined lanes of each register lack: some, if the value was loaded and nothing has been
+    /// computed with it.
     bytes: Vec<[u8; LANES]>,
     /// Undefined lanes of each element of the next store, and a register for each.
     stored: [(Mask, u32); ELEMENTS],

@@ -1,5 +1,5 @@
-//! Floating-point rows. Round-to-nearest instructions run on the host's own arithmetic where that is exact by proof (each case says
-//! why); everything else loops over `num::float`, which is exact in every rounding.
+//! Floating-point rows. Round-to-nearest instructions run on the host's own arithmetic where that is exact by proof
+//! (each case says why); everything else loops over `num::float`, which is exact in every rounding.
 
 use super::{LANES, Mask, Row, Rows, Wide};
 use crate::num::approx::{Approx, approx};
@@ -25,8 +25,9 @@ fn result<const FTZ: bool>(value: f32) -> u32 {
     if value.is_nan() { NAN32 } else { bits }
 }
 
-/// The f64 sum of `a · b` and `c` rounded to odd, for operands of at most 26 significant bits: the product is exact, and a result
-/// with its last bit set whenever it is inexact can be rounded again to any format of at most 51 bits as if it were exact.
+/// The f64 sum of `a · b` and `c` rounded to odd, for operands of at most 26 significant bits: the product is exact,
+/// and a result with its last bit set whenever it is inexact can be rounded again to any format of at most 51 bits as
+/// if it were exact.
 #[inline(always)]
 fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
@@ -138,7 +139,8 @@ fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3
     true
 }
 
-/// The integer order of the ranks is the order of the numbers with −0 below +0: magnitude bits of negative numbers are complemented.
+/// The integer order of the ranks is the order of the numbers with −0 below +0: magnitude bits of negative numbers are
+/// complemented.
 #[inline(always)]
 fn rank(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
@@ -162,9 +164,9 @@ fn extremum(x: f32, y: f32, nan: bool, greatest: bool) -> u32 {
     if all || (nan && any) { NAN32 } else { chosen }
 }
 
-/// Rows of f16 or bf16, round to nearest without flushing. The f32 sum of two such numbers rounds to them as if it were exact (24 ≥ 2·11 + 2
-/// bits, and sums are never subnormal and inexact); an f16 product is exact in f32; a bf16 product may be an inexact f32 subnormal, so it
-/// goes through an exact f64.
+/// Rows of f16 or bf16, round to nearest without flushing. The f32 sum of two such numbers rounds to them as if it were
+/// exact (24 ≥ 2·11 + 2 bits, and sums are never subnormal and inexact); an f16 product is exact in f32; a bf16 product
+/// may be an inexact f32 subnormal, so it goes through an exact f64.
 #[inline(always)]
 fn narrow2(op: Float2, ty: FloatType, a: &Row, b: &Row, out: &mut Row) -> bool {
     match (ty, op) {
@@ -181,7 +183,8 @@ fn narrow2(op: Float2, ty: FloatType, a: &Row, b: &Row, out: &mut Row) -> bool {
     true
 }
 
-/// Runs a body that makes a row from others of at most 32 bits: once, or for packed halves twice, so that it is compiled once.
+/// Runs a body that makes a row from others of at most 32 bits: once, or for packed halves twice, so that it is
+/// compiled once.
 macro_rules! halves {
     ($mode:ident, $packed:ident, $rows:ident[$d:ident], [$($row:ident)*], $out:ident => $body:expr) => {{
         let keep = if $mode.ty == FloatType::F32 { u32::MAX } else { 0xffff };
@@ -276,7 +279,8 @@ pub fn fma_row<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b,
     });
 }
 
-/// `a · b + c` of at most 32 bits, rounded once. `FMA` says that the host has the instruction; its results are the same.
+/// `a · b + c` of at most 32 bits, rounded once. `FMA` says that the host has the instruction; its results are the
+/// same.
 #[inline(always)]
 pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     if mode.ty == FloatType::F32 && mode.is_nearest() {
@@ -462,8 +466,8 @@ pub fn approx_row(
     exact_approx(op, mode, packed, perturb, rows, [d, a]);
 }
 
-/// `div.approx`, `div.full` of f32, round to nearest: see [`crate::num::approx::div`]. A quotient of f32 numbers in f64, rounded to f32, is that
-/// of f32.
+/// `div.approx`, `div.full` of f32, round to nearest: see [`crate::num::approx::div`]. A quotient of f32 numbers in
+/// f64, rounded to f32, is that of f32.
 #[inline(always)]
 pub fn div_approx(mode: FloatMode, full_range: bool, rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
     let (a, b) = (&rows[a], &rows[b]);

@@ -235,7 +235,8 @@ macro_rules! width {
                 }
             }
 
-            /// The row of results as a mask. One body for all operations: a `match` with a loop in each arm compiles to worse code.
+            /// The row of results as a mask. One body for all operations: a `match` with a loop in each arm compiles to
+            /// worse code.
             #[inline(always)]
             pub fn compare_row(op: IntCompare, a: &[Cell; LANES], b: &[Cell; LANES]) -> Mask {
                 let (lower, equal, signed, not) = match op {
@@ -571,7 +572,8 @@ pub fn szext(signed: bool, wrap: bool, a: u32, length: u32) -> u32 {
     }
 }
 
-/// `fns`: the position of the `offset`-th one bit from `base`, upwards for positive offsets, downwards for negative ones.
+/// `fns`: the position of the `offset`-th one bit from `base`, upwards for positive offsets, downwards for negative
+/// ones.
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     let base = base & 31;
     if offset == 0 {

@@ -1,11 +1,13 @@
-//! Lanes: what a warp's 32 lanes compute together, as operations on rows. A row is an array, the loops are plain, and the compiler turns
-//! them into vector code. A function whose operands and result are rows of one kind takes a register file and three numbers: the result may
-//! be one of the operands, and is stored when it is complete. Each row function equals its scalar meaning (`num`, and `int::scalar` for integers) in every lane; tests
-//! compare the two. Nothing here knows about registers, masks or memory.
+//! Lanes: what a warp's 32 lanes compute together, as operations on rows. A row is an array, the loops are plain, and
+//! the compiler turns them into vector code. A function whose operands and result are rows of one kind takes a register
+//! file and three numbers: the result may be one of the operands, and is stored when it is complete. Each row function
+//! equals its scalar meaning (`num`, and `int::scalar` for integers) in every lane; tests compare the two. Nothing here
+//! knows about registers, masks or memory.
 
 use std::ops::{Index, IndexMut};
 
-// Macros and not functions of closures: a closure may end up as a function of its own, compiled without the host's features.
+// Macros and not functions of closures: a closure may end up as a function of its own, compiled without the host's
+// features.
 
 /// A row from an expression of the lane.
 macro_rules! row {
@@ -25,8 +27,8 @@ macro_rules! each {
         $crate::lanes::apart();
     }};
 }
-/// A mask from a test of every lane: first a row of all ones or zeros, in memory, and then its bits. In one step the compiler might make it a chain of 32
-/// dependent instructions, or test lane after lane.
+/// A mask from a test of every lane: first a row of all ones or zeros, in memory, and then its bits. In one step the
+/// compiler might make it a chain of 32 dependent instructions, or test lane after lane.
 macro_rules! mask {
     ($lane:ident => $test:expr) => {{
         let mut row: $crate::lanes::Row = $crate::lanes::row!($lane => if $test { u32::MAX } else { 0 });
@@ -94,7 +96,8 @@ pub const BITS: Row = {
     bits
 };
 
-/// Keeps the compiler from joining the last stores of several arms of a `match` behind it, which would split their vectors. Costs nothing.
+/// Keeps the compiler from joining the last stores of several arms of a `match` after it, which would split their
+/// vectors. Costs nothing.
 #[inline(always)]
 pub fn apart() {
     std::hint::black_box(());
@@ -141,7 +144,8 @@ where
     }
 }
 
-/// One of two values that are both there. (With an `if`, the compiler might choose one of two places in memory to read, which has no vector code.)
+/// One of two values that are both there. (With an `if`, the compiler might choose one of two places in memory to read,
+/// which has no vector code.)
 #[inline(always)]
 pub fn choose<T: Copy>(first: bool, a: T, b: T) -> T {
     std::hint::select_unpredictable(first, a, b)

@@ -1,5 +1,5 @@
-//! Rows against scalar meanings: integers against arithmetic in 128 bits, floats against `num::float`, which is itself checked against LLVM's
-//! soft floats. Every operation, edge values × edge values and random ones.
+//! Rows against scalar meanings: integers against arithmetic in 128 bits, floats against `num::float`, which is itself
+//! checked against LLVM's soft floats. Every operation, edge values × edge values and random ones.
 
 use super::int::{self, Int1, Int2, IntCompare, Width};
 use super::{LANES, Row, Rows, Wide, float};
@@ -47,8 +47,8 @@ fn pairs(values: &[u64]) -> Vec<(Wide, Wide)> {
     all.chunks(LANES).map(|c| (std::array::from_fn(|i| c[i].0), std::array::from_fn(|i| c[i].1))).collect()
 }
 
-/// Runs a function of rows: row `d` gets the result, the operands are rows 1, 2, … Once with a row of its own for the result, and once with
-/// each operand's.
+/// Runs a function of rows: row `d` gets the result, the operands are rows 1, 2, … Once with a row of its own for the
+/// result, and once with each operand's.
 fn over<T: Copy + Default + PartialEq + std::fmt::Debug>(
     operands: &[[T; LANES]],
     run: impl Fn(&mut Rows<T>, u32),

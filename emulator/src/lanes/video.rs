@@ -1,4 +1,5 @@
-//! SIMD video instructions of one lane (PTX manual 9.7.18.2): two halves or four bytes of a register, each with its own sign.
+//! SIMD video instructions of one lane (PTX manual 9.7.18.2): two halves or four bytes of a register, each with its own
+//! sign.
 
 /// What is done to each part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

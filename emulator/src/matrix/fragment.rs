@@ -1,8 +1,8 @@
-//! Where elements are: the layouts of `mma` (PTX manual 9.7.14.5), of `ldmatrix` (9.7.14.5.15), and one of our own for `wmma`, whose
-//! layout the manual leaves to the implementation (9.7.14.4.1).
+//! Where elements are: the layouts of `mma` (PTX manual 9.7.14.5), of `ldmatrix` (9.7.14.5.15), and one of our own for
+//! `wmma`, whose layout the manual leaves to the implementation (9.7.14.4.1).
 //!
-//! All layouts of `mma` with n = 8 are one formula in the number e of elements of a 32-bit register (1 for f64): with g = lane / 4 and
-//! q = lane mod 4, element i of register r is
+//! All layouts of `mma` with n = 8 are one formula in the number e of elements of a 32-bit register (1 for f64): with
+//! g = lane / 4 and q = lane mod 4, element i of register r is
 //!
 //! | matrix | row | column |
 //! | --- | --- | --- |
@@ -30,8 +30,9 @@ pub fn mma_c(lane: usize, j: usize) -> (usize, usize) {
     (lane / 4 + 8 * (j / 2), lane % 4 * 2 + j % 2)
 }
 
-/// Element `j` of a lane's `count` elements of a `wmma` fragment, as its number in the matrix: in the order of memory for A and B (the layout is
-/// part of the fragment's type), by rows for C and D. Fragments with more room than elements hold them several times.
+/// Element `j` of a lane's `count` elements of a `wmma` fragment, as its number in the matrix: in the order of memory
+/// for A and B (the layout is part of the fragment's type), by rows for C and D. Fragments with more room than elements
+/// hold them several times.
 #[inline(always)]
 pub fn wmma(elements: usize, count: usize, lane: usize, j: usize) -> usize {
     (lane * count + j) % elements

@@ -1,11 +1,13 @@
 //! What a product and sum is.
 //!
-//! - *fast*: f32 sums in the order of k, starting from c. Products of f16, bf16, tf32 and fp8 are exact in f32 (but for underflow), so
+//! - *fast*: f32 sums in the order of k, starting from c. Products of f16, bf16, tf32 and fp8 are exact in f32 (but for
+//!   underflow), so
 //!   |d − exact| ≤ 2^-23 · (k + 1) · (|c| + Σ|ab|) up to second order.
-//! - *bit models*: the products of a block and c are aligned to the greatest exponent among them, truncated to F bits below it, added exactly, and
-//!   the sum is truncated to f32 (rounded to nearest for f16 results). Blocks follow each other from k = 0. After Fasi, Higham, Mikaitis, Pranesh,
-//!   "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7:e330 (2021), and Xie and others, "MMA-Sim" (2025). Ampere: blocks of 8 (tf32: 4)
-//!   and F = 24; Hopper: blocks of 16 (tf32: 8) and F = 25; fp8: blocks of 32 and F = 13.
+//! - *bit models*: the products of a block and c are aligned to the greatest exponent among them, truncated to F bits
+//!   below it, added exactly, and the sum is truncated to f32 (rounded to nearest for f16 results). Blocks follow each
+//!   other from k = 0. After Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS
+//!   7:e330 (2021), and Xie and others, "MMA-Sim" (2025). Ampere: blocks of 8 (tf32: 4) and F = 24; Hopper: blocks of
+//!   16 (tf32: 8) and F = 25; fp8: blocks of 32 and F = 13.
 //! - f64: fused multiply-adds in the order of k. Integers: exact, then wrapped or clamped.
 //!
 //! Matrices are row-major and raw: an element is the bits that a register holds for it.
@@ -112,9 +114,9 @@ fn blocks(product: &Product, (length, fraction): (usize, u32), a: &[u32], b: &[u
     }
 }
 
-/// One block: `c` plus the products, aligned, truncated to `fraction` bits below the greatest exponent, added, truncated to f32. `widths` is the
-/// number of fraction bits of both factors: exponents are those of the formats, so that a subnormal factor counts as its least exponent, and
-/// products are not normalised before they are aligned.
+/// One block: `c` plus the products, aligned, truncated to `fraction` bits below the greatest exponent, added,
+/// truncated to f32. `widths` is the number of fraction bits of both factors: exponents are those of the formats, so
+/// that a subnormal factor counts as its least exponent, and products are not normalised before they are aligned.
 pub fn block(c: u32, terms: impl Iterator<Item = (Number, Number)> + Clone, widths: i32, fraction: u32) -> u32 {
     let c = F32.unpack(u64::from(c));
     let mut infinite = None;

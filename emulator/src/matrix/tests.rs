@@ -73,9 +73,11 @@ fn layout_of_m16n8k16_is_the_manuals() {
     }
 }
 
-/// The block by integers: every term as a multiple of one power of two, cut off below `fraction` bits under the greatest exponent.
+/// The block by integers: every term as a multiple of one power of two, cut off below `fraction` bits under the
+/// greatest exponent.
 fn block_by_integers(c: f32, terms: &[(u16, u16)], fraction: i32) -> f32 {
-    // (value scaled by 2^200 would overflow: exponents of the test stay within ±14, so that f64 holds every term exactly.)
+    // (value scaled by 2^200 would overflow: exponents of the test stay within ±14, so that f64 holds every term
+    // exactly.)
     let scale = |bits: u16| i32::from(bits >> 10 & 31).max(1) - 15;
     let value = |bits: u16| half::f16::from_bits(bits).to_f64();
     let mut greatest = i32::MIN;

@@ -1,5 +1,5 @@
-//! The device's address space: allocations, their words and their initialised bytes. Everything is behind `&self`, so that host threads
-//! share it; words are relaxed atomics, which compile to plain loads and stores.
+//! The device's address space: allocations, their words and their initialised bytes. Everything is behind `&self`, so
+//! that host threads share it; words are relaxed atomics, which compile to plain loads and stores.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -196,8 +196,8 @@ impl Memory {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Allocates uninitialised bytes at an address divisible by 256. The label appears in reports. Zero bytes are allowed: the address is
-    /// unique and nothing can be accessed through it.
+    /// Allocates uninitialised bytes at an address divisible by 256. The label appears in reports. Zero bytes are
+    /// allowed: the address is unique and nothing can be accessed through it.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] beyond the capacity, or when the host has no memory left.

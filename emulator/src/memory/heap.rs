@@ -1,6 +1,8 @@
-//! The heap of device code: `malloc` and `free` in kernels. It belongs to the device and keeps its blocks from launch to launch.
+//! The heap of device code: `malloc` and `free` in kernels. It belongs to the device and keeps its blocks from launch
+//! to launch.
 //!
-//! Freed addresses are not given out again, so that a use after `free` is an access outside every block for as long as the device lives.
+//! Freed addresses are not given out again, so that a use after `free` is an access outside every block for as long as
+//! the device lives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

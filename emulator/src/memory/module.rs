@@ -1,5 +1,6 @@
-//! The variables of modules: in global memory allocations of their own, at addresses that the text decides, and in constant memory bytes. Both
-//! come into being with the first use of a program on a device, and keep their values from launch to launch.
+//! The variables of modules: in global memory allocations of their own, at addresses that the text decides, and in
+//! constant memory bytes. Both come into being with the first use of a program on a device, and keep their values from
+//! launch to launch.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a launch may touch: the regions of device memory that are mapped, or only the extents that the caller listed, with labels and
-//! write permission; and the windows through which generic addresses reach the other state spaces.
+//! What a launch may touch: the regions of device memory that are mapped, or only the extents that the caller listed,
+//! with labels and write permission; and the windows through which generic addresses reach the other state spaces.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ pub const PARAM_WINDOW: u64 = 0x7f40_0000_0000;
 pub const FUNCTIONS: u64 = 0x7f50_0000_0000;
 /// Where a module's variables in global memory begin, above all allocations.
 pub const MODULE: u64 = 0x7000_0000_0000;
-/// The workspace of a cooperative launch, behind the variables: blocks of a grid meet in it (`cooperative_groups::grid_group`).
+/// The workspace of a cooperative launch, after the variables: blocks of a grid meet in it
+/// (`cooperative_groups::grid_group`).
 pub const GRID_WORKSPACE: u64 = MODULE_END;
-/// The heap of device code, behind that.
+/// The heap of device code, after that.
 pub const HEAP: u64 = 0x7200_0000_0000;
 /// Where they end.
 pub const MODULE_END: u64 = 0x7100_0000_0000;
@@ -135,8 +136,8 @@ impl Regions {
         Err(denied)
     }
 
-    /// The region nearest to an address outside all of them, with the distance in bytes: positive beyond its end, negative before
-    /// its start.
+    /// The region nearest to an address outside all of them, with the distance in bytes: positive beyond its end,
+    /// negative before its start.
     pub fn nearest(&self, address: u64, bytes: u64) -> Option<(&Region, i128)> {
         let distance = |region: &Region| {
             if address < region.base {

@@ -1,5 +1,5 @@
-//! Taking back a launch: pages are saved before their first store. Only launches that run in parallel pay for it; one that finds anything
-//! is restored and run again on one thread, so that reports do not depend on the host's threads.
+//! Taking back a launch: pages are saved before their first store. Only launches that run in parallel pay for it; one
+//! that finds anything is restored and run again on one thread, so that reports do not depend on the host's threads.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, Ordering};

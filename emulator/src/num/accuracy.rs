@@ -1,4 +1,5 @@
-//! Approximate functions against exact values: integers of any length, series whose rests are below the last bit, nothing of the code under test.
+//! Approximate functions against exact values: integers of any length, series whose rests are below the last bit,
+//! nothing of the code under test.
 
 use num_bigint::BigInt;
 use tilewright_kernel::math::{Host, double};
@@ -246,8 +247,8 @@ fn manual(op: Approx, ty: FloatType, exact: f64) -> f64 {
     }
 }
 
-/// One function in one type over some arguments: rounded once, and when perturbed within the manual's bound. Gives the largest errors: in units of the
-/// type, and as a part of the bound.
+/// One function in one type over some arguments: rounded once, and when perturbed within the manual's bound. Gives the
+/// largest errors: in units of the type, and as a part of the bound.
 fn check(constants: &Constants, op: Approx, ty: FloatType, arguments: impl Iterator<Item = u64>) -> (f64, f64) {
     let (mode, format) = (FloatMode::plain(ty), ty.format());
     let (mut worst, mut moved) = (0.0f64, 0.0f64);

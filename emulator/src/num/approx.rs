@@ -1,6 +1,6 @@
-//! Approximate instructions: the function in double precision, rounded once to the result type, and a test mode that moves the result
-//! within the manual's error bound (PTX manual 9.7.3, tables "maximum error"). A kernel whose test passes only with the unmoved
-//! values relies on something that no GPU promises.
+//! Approximate instructions: the function in double precision, rounded once to the result type, and a test mode that
+//! moves the result within the manual's error bound (PTX manual 9.7.3, tables "maximum error"). A kernel whose test
+//! passes only with the unmoved values relies on something that no GPU promises.
 
 use tilewright_kernel::math::{Host, double};
 
@@ -60,7 +60,8 @@ fn bound(op: Approx, mode: FloatMode, value: f64) -> Bound {
     }
 }
 
-/// A number in [-1, 1] that depends on nothing but its arguments: the same operand always moves the same way, as on a GPU.
+/// A number in [-1, 1] that depends on nothing but its arguments: the same operand always moves the same way, as on a
+/// GPU.
 fn noise(seed: u64, salt: u64, a: u64, b: u64) -> f64 {
     let mut x = seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for word in [a, b] {
@@ -83,7 +84,8 @@ fn finish(mode: FloatMode, value: f64) -> u64 {
 /// The word of an f64 that `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` read and write.
 const UPPER: u64 = 0xffff_ffff_0000_0000;
 
-/// A result of those two: rounded to 20 bits of the fraction, the lower word zero, a NaN of its own (PTX manual 9.7.3.14, 9.7.3.17).
+/// A result of those two: rounded to 20 bits of the fraction, the lower word zero, a NaN of its own (PTX manual
+/// 9.7.3.14, 9.7.3.17).
 fn finish_upper(mode: FloatMode, value: f64) -> u64 {
     if value.is_nan() {
         return 0x7fff_ffff_0000_0000;
@@ -131,8 +133,8 @@ pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 
     finish(mode, moved)
 }
 
-/// `div.approx` and `div.full` of f32: at most 2 units in the last place. `div.approx` gives zero for divisors above 2^126, and NaN when the
-/// dividend is infinite as well (PTX manual 9.7.3.8).
+/// `div.approx` and `div.full` of f32: at most 2 units in the last place. `div.approx` gives zero for divisors above
+/// 2^126, and NaN when the dividend is infinite as well (PTX manual 9.7.3.8).
 pub fn div(mode: FloatMode, full_range: bool, a: u64, b: u64, perturb: Option<u64>) -> u64 {
     let (a, b) = if mode.ftz { (F32.flush(a), F32.flush(b)) } else { (a, b) };
     let (x, y) = (to_f64(F32, a), to_f64(F32, b));

@@ -92,7 +92,8 @@ pub fn cvt(op: Cvt, raw: u64) -> u64 {
     }
 }
 
-/// What NaN becomes in an integer: 0, but the most significant bit alone when the operand is f64 or the result has 64 bits.
+/// What NaN becomes in an integer: 0, but the most significant bit alone when the operand is f64 or the result has 64
+/// bits.
 fn nan_integer(from: Format, bits: u32, signed: bool) -> i128 {
     if from != super::format::F64 && bits != 64 {
         return 0;

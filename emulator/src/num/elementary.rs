@@ -1,14 +1,16 @@
-//! Elementary functions in double precision, written so that a loop over lanes becomes vector code, and the same on every host: a
-//! platform's own library differs in the last bits from another's. Sine, cosine and tangent are those of the kernel crate.
+//! Elementary functions in double precision, written so that a loop over lanes becomes vector code, and the same on
+//! every host: a platform's own library differs in the last bits from another's. Sine, cosine and tangent are those of
+//! the kernel crate.
 //!
-//! Against exact values (`accuracy`) `exp2` is within 5 units in the last place (4.6 found) and `log2` within 4 (1.9 found), far more than the 2⁻²⁴ of
-//! the results that are rounded from them: those are within 0.500001 units of f32, and the nearest of f16 and bf16 but for ties of that size.
+//! Against exact values (`accuracy`) `exp2` is within 5 units in the last place (4.6 found) and `log2` within 4 (1.9
+//! found), far more than the 2⁻²⁴ of the results that are rounded from them: those are within 0.500001 units of f32,
+//! and the nearest of f16 and bf16 but for ties of that size.
 
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
-/// A polynomial for 2^r, |r| ≤ 1/2: the series' terms (r·ln 2)^k / k! up to the 13th, of which the last three are economised: r·T(2r), with the Chebyshev
-/// polynomial T of one degree less, is at most 1/2, and a multiple of it that cancels the highest term changes the value by less than
-/// 2⁻⁵¹. At r = 0 the value is exact.
+/// A polynomial for 2^r, |r| ≤ 1/2: the series' terms (r·ln 2)^k / k! up to the 13th, of which the last three are
+/// economised: r·T(2r), with the Chebyshev polynomial T of one degree less, is at most 1/2, and a multiple of it that
+/// cancels the highest term changes the value by less than 2⁻⁵¹. At r = 0 the value is exact.
 const EXP: [f64; 11] = {
     let mut terms = [1.0; 14];
     let mut k = 1;
@@ -49,7 +51,8 @@ const EXP: [f64; 11] = {
     kept
 };
 
-/// Terms of the series of log₂((1+t)/(1−t)) = 2·log₂e·(t + t³/3 + …), where |t| ≤ 3 − 2√2 makes the 12th one below 2⁻⁶⁰.
+/// Terms of the series of log₂((1+t)/(1−t)) = 2·log₂e·(t + t³/3 + …), where |t| ≤ 3 − 2√2 makes the 12th one below
+/// 2⁻⁶⁰.
 const LOG: [f64; 12] = {
     let mut terms = [0.0; 12];
     let mut k = 0;

@@ -1,5 +1,5 @@
-//! Exact arithmetic: add, multiply, fused multiply-add, divide, square root and conversion in any format and any rounding.
-//! Slow and plain; it is the meaning of the instructions. `lanes` has fast paths for the common cases.
+//! Exact arithmetic: add, multiply, fused multiply-add, divide, square root and conversion in any format and any
+//! rounding. Slow and plain; it is the meaning of the instructions. `lanes` has fast paths for the common cases.
 
 use super::format::{Format, Number, Round};
 
@@ -71,8 +71,8 @@ fn sum(format: Format, mode: Round, x: Number, y: Number) -> u64 {
             let top = |exponent: i32, significand: u128| exponent + 127 - significand.leading_zeros() as i32;
             let swap = top(e, s) < top(f, t);
             let (big, small) = if swap { ((m, f, t), (n, e, s)) } else { ((n, e, s), (m, f, t)) };
-            // The larger one moves up to bit 125; the smaller one follows, and what falls off its end is jammed into its
-            // last bit. Bits fall off only when the two are so far apart that at most one leading bit can cancel.
+            // The larger one moves up to bit 125; the smaller one follows, and what falls off its end is jammed into
+            // its last bit. Bits fall off only when the two are so far apart that at most one leading bit can cancel.
             let up = big.2.leading_zeros() as i32 - 2;
             let (base, s) = (big.1 - up, big.2 << up);
             let shift = small.1 - base;
@@ -180,7 +180,8 @@ pub fn round_to_integral(format: Format, mode: Round, bits: u64) -> u64 {
     }
 }
 
-/// The magnitude of `significand · 2^exponent` rounded to an integer; at most 2^126, which is above every integer range.
+/// The magnitude of `significand · 2^exponent` rounded to an integer; at most 2^126, which is above every integer
+/// range.
 fn round_magnitude(negative: bool, exponent: i32, significand: u128, mode: Round) -> i128 {
     const LIMIT: i128 = 1 << 126;
     if exponent >= 0 {

@@ -1,4 +1,5 @@
-//! Floating-point instructions of one lane: operation, type, rounding, `.ftz`, `.sat`, NaN rules (PTX manual 9.7.3, 9.7.4).
+//! Floating-point instructions of one lane: operation, type, rounding, `.ftz`, `.sat`, NaN rules (PTX manual 9.7.3,
+//! 9.7.4).
 
 use super::exact;
 use super::format::{BF16, F16, F32, F64, Format, Round};

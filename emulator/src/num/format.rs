@@ -149,9 +149,9 @@ impl Format {
         Number::Finite { negative, exponent, significand: fraction | hidden }
     }
 
-    /// Rounds `(-1)^negative · (significand + sticky) · 2^exponent` once into this format, where `sticky` stands for a positive
-    /// amount below one unit of the significand. Overflow gives infinity or the largest finite value, as IEEE 754 says for
-    /// the rounding; a format without infinities gives its NaN.
+    /// Rounds `(-1)^negative · (significand + sticky) · 2^exponent` once into this format, where `sticky` stands for a
+    /// positive amount below one unit of the significand. Overflow gives infinity or the largest finite value, as IEEE
+    /// 754 says for the rounding; a format without infinities gives its NaN.
     pub fn round(self, negative: bool, exponent: i32, significand: u128, sticky: bool, mode: Round) -> u64 {
         if significand == 0 {
             return self.zero(negative);
@@ -175,7 +175,8 @@ impl Format {
         if mode.increments(negative, kept & 1 == 1, half, below_half) {
             kept += 1;
         }
-        // The carry out of the fraction runs into the exponent field, which is what rounding up to a power of two means.
+        // The carry out of the fraction runs into the exponent field, which is what rounding up to a power of two
+        // means.
         let field = (scale - least) as u128;
         let magnitude = (field << self.fraction) + kept;
         if magnitude < u128::from(self.infinity()) {

@@ -1,5 +1,6 @@
-//! Numbers: what one lane computes. `format` packs and rounds, `exact` is arithmetic in every rounding, `float` is the meaning of
-//! the floating-point instructions, `approx` that of the approximate ones with `elementary` functions, `cvt` of conversions. Rows of lanes are in `lanes`.
+//! Numbers: what one lane computes. `format` packs and rounds, `exact` is arithmetic in every rounding, `float` is the
+//! meaning of the floating-point instructions, `approx` that of the approximate ones with `elementary` functions, `cvt`
+//! of conversions. Rows of lanes are in `lanes`.
 
 #[cfg(test)]
 mod accuracy;

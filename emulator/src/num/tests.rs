@@ -1,4 +1,5 @@
-//! Arithmetic and conversions of one lane against LLVM's soft floats, over edge values × edge values and random ones, in every rounding.
+//! Arithmetic and conversions of one lane against LLVM's soft floats, over edge values × edge values and random ones,
+//! in every rounding.
 
 use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round as Oracle};
@@ -26,8 +27,8 @@ impl Bits {
     }
 }
 
-/// Zeros, subnormals, powers of two, neighbours of everything, infinities and NaN, of both signs; then random values, many of them with
-/// exponents near each other.
+/// Zeros, subnormals, powers of two, neighbours of everything, infinities and NaN, of both signs; then random values,
+/// many of them with exponents near each other.
 pub(crate) fn samples(format: Format, random: usize, seed: u64) -> Vec<u64> {
     let bias = (1u64 << (format.exponent - 1)) - 1;
     let one = bias << format.fraction;

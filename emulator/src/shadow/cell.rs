@@ -1,7 +1,8 @@
 //! Accesses to the words of a memory, split into bytes where lanes touch parts of a word.
 //!
-//! A word has its last plain write and the last plain read since then, each packed into 64 bits so that a warp's row of words is compared and
-//! replaced by vector code. What does not fit (reads by several warps, atomic operations, bytes of their own) stands beside it.
+//! A word has its last plain write and the last plain read since then, each packed into 64 bits so that a warp's row of
+//! words is compared and replaced by vector code. What does not fit (reads by several warps, atomic operations, bytes
+//! of their own) stands beside it.
 
 mod probe;
 
@@ -69,8 +70,8 @@ pub struct Conflict {
     pub pc: u32,
 }
 
-/// Accesses of one or more lanes of a warp in one epoch. From the top: epoch, whether the two halves of the word belong to two lanes,
-/// instruction, warp, a lane, another lane (the same one if there is no other). 0 is nobody.
+/// Accesses of one or more lanes of a warp in one epoch. From the top: epoch, whether the two halves of the word belong
+/// to two lanes, instruction, warp, a lane, another lane (the same one if there is no other). 0 is nobody.
 type Entry = u64;
 
 const EPOCH: u32 = 38;
@@ -270,8 +271,8 @@ impl Cells {
         first
     }
 
-    /// Records an access of consecutive lanes, from `who.lane` on, to consecutive words, if none of them has a detail and nothing unordered
-    /// stands in any; otherwise it changes nothing, and the lanes go one by one.
+    /// Records an access of consecutive lanes, from `who.lane` on, to consecutive words, if none of them has a detail
+    /// and nothing unordered stands in any; otherwise it changes nothing, and the lanes go one by one.
     #[inline(always)]
     pub fn access_words(&mut self, clocks: &Clocks, words: Words, kind: AccessKind, who: Who) -> bool {
         let Words { first, count, shift } = words;

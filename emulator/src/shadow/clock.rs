@@ -20,13 +20,16 @@ pub struct Clocks {
     tracked: bool,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
-    /// `known[w · width + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
+    /// `known[w · width + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w
+    /// itself the one before its own.
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
-    /// Whether the lanes of each warp know different things: after a `bar.warp.sync`, a fence or an arrival of some of them, until all of them meet.
+    /// Whether the lanes of each warp know different things: after a `bar.warp.sync`, a fence or an arrival of some of
+    /// them, until all of them meet.
     apart: Vec<bool>,
-    /// Where they do, `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp w does now.
+    /// Where they do, `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp
+    /// w does now.
     split: Vec<Vec<[u32; LANES]>>,
 }
 
@@ -64,7 +67,8 @@ impl Clocks {
         self.floor[warp]
     }
 
-    /// Whether what `warp` did in `epoch` is ordered before what warp `me` does now; inside one epoch, lanes of a warp are not ordered.
+    /// Whether what `warp` did in `epoch` is ordered before what warp `me` does now; inside one epoch, lanes of a warp
+    /// are not ordered.
     #[inline(always)]
     pub fn ordered(&self, me: usize, warp: usize, epoch: u32) -> bool {
         if epoch <= self.floor[me] {
@@ -80,8 +84,8 @@ impl Clocks {
             || self.apart[warp] && epoch <= self.split[warp][me as usize][lane as usize]
     }
 
-    /// Some lanes of a warp meet: what each of them did and knows is ordered before what all of them do now. None of them: the epoch ends, and no
-    /// lane learns of another.
+    /// Some lanes of a warp meet: what each of them did and knows is ordered before what all of them do now. None of
+    /// them: the epoch ends, and no lane learns of another.
     pub fn meet(&mut self, warp: usize, mask: Mask) {
         if !self.tracked {
             return;
@@ -104,8 +108,8 @@ impl Clocks {
         self.settle(warp);
     }
 
-    /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
-    /// minutes, everything counts as ordered.
+    /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After
+    /// [`LAST_EPOCH`] of them, which take minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
         if !self.tracked {
             return;
@@ -130,7 +134,8 @@ impl Clocks {
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
-    /// Adds all that the warp knows and did to `clock`, and ends its epoch. If its lanes do so `together`, they learn of each other.
+    /// Adds all that the warp knows and did to `clock`, and ends its epoch. If its lanes do so `together`, they learn
+    /// of each other.
     pub fn release(&mut self, warp: usize, together: bool, clock: &mut Vec<u32>) {
         if !self.tracked {
             return;
@@ -144,8 +149,8 @@ impl Clocks {
         if together { self.next_epoch(warp) } else { self.meet(warp, 0) }
     }
 
-    /// What a release by some lanes of a warp covers: the last epoch of each warp that is ordered before it, and, unless they are `together` all
-    /// lanes of the warp, that of each lane.
+    /// What a release by some lanes of a warp covers: the last epoch of each warp that is ordered before it, and,
+    /// unless they are `together` all lanes of the warp, that of each lane.
     pub fn released(&self, warp: usize, run: Mask, together: bool) -> (Vec<u32>, Option<[u32; LANES]>) {
         let mut epochs = self.known[warp * self.width..][..self.warps].to_vec();
         let now = self.epoch[warp];

@@ -1,5 +1,6 @@
-//! Accesses of different CTAs to global memory. A CTA's lines are merged when it ends, so the order of CTAs does not matter to whether a
-//! race is found; which two threads are named may depend on it, and is made definite by a rerun on one thread.
+//! Accesses of different CTAs to global memory. A CTA's lines are merged when it ends, so the order of CTAs does not
+//! matter to whether a race is found; which two threads are named may depend on it, and is made definite by a rerun on
+//! one thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +23,8 @@ struct Entry {
     link: Link,
 }
 
-/// From the top: index plus one of the next entry of the line, or 0; the kind of access. Entries are many, so that they are kept to 32 bytes.
+/// From the top: index plus one of the next entry of the line, or 0; the kind of access. Entries are many, so that they
+/// are kept to 32 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Link(u32);
 
@@ -77,7 +79,8 @@ impl Default for Cross {
 }
 
 impl Cross {
-    /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the first one a line.
+    /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the
+    /// first one a line.
     pub fn merge<'u>(&self, cta: u64, uses: impl Iterator<Item = &'u LineUse>) -> Vec<CrossConflict> {
         let mut conflicts = Vec::new();
         let mut uses = uses.peekable();

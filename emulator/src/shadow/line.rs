@@ -1,5 +1,5 @@
-//! Accesses of one CTA to global memory: a few summaries per 128-byte line, each of them a run of consecutive lanes at consecutive
-//! addresses, and cells for the words of a line whose accesses do not fit that pattern.
+//! Accesses of one CTA to global memory: a few summaries per 128-byte line, each of them a run of consecutive lanes at
+//! consecutive addresses, and cells for the words of a line whose accesses do not fit that pattern.
 
 mod probe;
 
@@ -228,8 +228,8 @@ impl Lines {
         }
     }
 
-    /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. What is found is boxed: it is rare, and
-    /// nothing is returned in a register.
+    /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. What is found
+    /// is boxed: it is rare, and nothing is returned in a register.
     pub fn access(
         &mut self,
         clocks: &Clocks,

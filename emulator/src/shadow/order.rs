@@ -1,5 +1,5 @@
-//! Order between the warps of a CTA by fences and strong accesses (PTX manual 8.8): a fence, then a strong write, release what the warp did and
-//! knows to whoever reads the written value by a strong read, then a fence.
+//! Order between the warps of a CTA by fences and strong accesses (PTX manual 8.8): a fence, then a strong write,
+//! release what the warp did and knows to whoever reads the written value by a strong read, then a fence.
 //!
 //! Words are told apart, lanes of a warp are not: what one lane releases or acquires, its whole warp does.
 
@@ -33,8 +33,8 @@ impl Order {
         self.words.clear();
     }
 
-    /// A fence of the warp, of all its lanes `together` or of some: what it has seen is ordered before what comes, and what it did before what it
-    /// writes from now on.
+    /// A fence of the warp, of all its lanes `together` or of some: what it has seen is ordered before what comes, and
+    /// what it did before what it writes from now on.
     pub fn fence(&mut self, clocks: &mut Clocks, warp: usize, fence: Fence, together: bool) {
         if fence.acquires {
             let seen = std::mem::take(&mut self.seen[warp]);

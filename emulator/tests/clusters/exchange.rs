@@ -86,7 +86,7 @@ fn what_nothing_orders() {
         kinds: &[Kind::Race],
         says: "by block (",
     });
-    // The write is behind the barrier.
+    // The write is after the barrier.
     mutant(&Mutation {
         edits: &[
             ("st.shared.u32 [%r6], %r4;\n", ""),
@@ -107,7 +107,7 @@ fn what_nothing_orders() {
         kinds: &[Kind::PeerExited],
         says: "rank 1",
     });
-    // Overwritten behind the loads, without another barrier.
+    // Overwritten after the loads, without another barrier.
     mutant(&Mutation {
         edits: &[("mad.lo.u32 %r9, %r10, 1000, %r9;", "mad.lo.u32 %r9, %r10, 1000, %r9;\nst.shared.u32 [%r6], 0;")],
         kinds: &[Kind::Race],
@@ -287,7 +287,7 @@ fn without_checks_nothing_is_kept() {
 
 #[test]
 fn global_memory_between_blocks_of_a_cluster() {
-    // Each block writes its word, and reads the other one's behind a barrier of the cluster.
+    // Each block writes its word, and reads the other one's after a barrier of the cluster.
     let body = "\
 ld.param.u64 %rd0, [y];
 mov.u32 %r0, %ctaid.x;

@@ -13,7 +13,8 @@ use tilewright_emulator::Kind;
 /// Seeds that every kernel runs with.
 const SEEDS: u64 = 12;
 
-/// Runs a kernel under many seeds and for several numbers of host threads: it must be silent, its words as expected, and its report one.
+/// Runs a kernel under many seeds and for several numbers of host threads: it must be silent, its words as expected,
+/// and its report one.
 fn right(bench: impl Fn() -> (Bench, u64), text: &str, expected: &[u32]) {
     for seed in 0..SEEDS {
         let mut reports = Vec::new();

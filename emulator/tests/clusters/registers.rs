@@ -4,7 +4,8 @@ use super::{Mutation, broken, right};
 use crate::common::{Bench, module};
 use tilewright_emulator::Kind;
 
-/// Three warpgroups: the first gives registers back, the others take them. 168 of each of 384 threads are 24 + 240 + 240.
+/// Three warpgroups: the first gives registers back, the others take them. 168 of each of 384 threads are 24 +
+/// 240 + 240.
 const BODY: &str = "\
 mov.u32 %r0, %tid.x;
 ld.param.u64 %rd0, [y];

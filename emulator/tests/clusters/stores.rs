@@ -62,7 +62,7 @@ fn mistakes_with_st_async() {
         kinds: &[Kind::InFlight, Kind::Race, Kind::UninitialisedRead],
         says: "",
     });
-    // Behind a barrier of the cluster they are still not there.
+    // After a barrier of the cluster they are still not there.
     mutant(&Mutation {
         edits: &[(
             "WAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [full], 0;\n@!%p1 bra WAIT;\n",

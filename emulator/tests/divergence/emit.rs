@@ -14,7 +14,7 @@ pub fn start(thread: u32) -> [u32; REGISTERS] {
 
 struct Writer {
     text: String,
-    /// What stands behind the end.
+    /// What stands after the end.
     behind: String,
     /// Numbers of labels and predicates.
     next: u32,
@@ -79,7 +79,7 @@ fn function(number: usize, function: &Function, block: u32, next: &mut u32) -> S
         }
         _ => format!("ld.param.v4.b32 {FOUR}, [given]; ld.param.b64 %out, [out]; ld.param.b32 %depth, [depth];"),
     };
-    // What stands behind the end of the function goes back into it.
+    // What stands after the end of the function goes back into it.
     format!("{} {{\n{}{takes}\n{}{}}}\n", head(number), registers(writer.next + 1), writer.text, writer.behind)
 }
 

@@ -1,4 +1,5 @@
-//! What a program computes, by its structure: a statement is executed by the threads that come to it, and they meet again behind it.
+//! What a program computes, by its structure: a statement is executed by the threads that come to it, and they meet
+//! again after it.
 
 use super::{Case, Collective, Condition, Function, REGISTERS, Statement, Trips};
 

@@ -1,7 +1,8 @@
-//! Random programs whose threads go different ways: nested branches, switches, loops with `break` and `continue`, calls of functions that others are in
-//! already or that call themselves, early returns and exits after which the others go on meeting, barriers of the block and of the warp, votes,
-//! shuffles and reductions of parts of a warp, lanes that wait for other lanes. What they compute is compared with an
-//! interpreter of the program's structure, for several seeds and numbers of host threads, and nothing may be found in them.
+//! Random programs whose threads go different ways: nested branches, switches, loops with `break` and `continue`, calls
+//! of functions that others are in already or that call themselves, early returns and exits after which the others go
+//! on meeting, barriers of the block and of the warp, votes, shuffles and reductions of parts of a warp, lanes that
+//! wait for other lanes. What they compute is compared with an interpreter of the program's structure, for several
+//! seeds and numbers of host threads, and nothing may be found in them.
 //!
 //! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release -p tilewright-emulator --test divergence` runs a campaign.
 
@@ -59,7 +60,7 @@ enum Collective {
 enum Layout {
     ThenFirst,
     ElseFirst,
-    /// The first arm stands behind the end of the kernel.
+    /// The first arm stands after the end of the kernel.
     OutOfLine,
 }
 
@@ -76,7 +77,8 @@ enum Statement {
     Exit(Condition),
     /// Early return of the function.
     Return(Condition),
-    /// Calls the function of this number, which calls itself as often again as the two lowest bits of the register say, if one is given.
+    /// Calls the function of this number, which calls itself as often again as the two lowest bits of the register say,
+    /// if one is given.
     Call(usize, Option<usize>),
     /// Adds one: whether this lane is active, and none but these.
     Active(usize, u32),

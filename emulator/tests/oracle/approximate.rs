@@ -1,5 +1,5 @@
-//! Roots, reciprocals and transcendental functions (9.7.3.13 onwards, 9.7.4.9 onwards): the exact ones to the bit, the approximate ones by the
-//! manual's bounds, with the host's functions of f64 for the values.
+//! Roots, reciprocals and transcendental functions (9.7.3.13 onwards, 9.7.4.9 onwards): the exact ones to the bit, the
+//! approximate ones by the manual's bounds, with the host's functions of f64 for the values.
 
 use tilewright_ptx::isa::Math;
 
@@ -25,7 +25,8 @@ pub fn meaning(variant: &Variant, math: Math) -> Option<Meaning> {
     meaning.map(|meaning| Meaning { halves: parts == 2, ..meaning })
 }
 
-/// `rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`: only the upper words count, and NaN is one of its own (9.7.3.14, 9.7.3.17).
+/// `rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`: only the upper words count, and NaN is one of its own (9.7.3.14,
+/// 9.7.3.17).
 fn upper(mode: Mode, root: bool, a: u64) -> Want {
     let x = f64::from_bits(mode.operand(a >> 32 << 32));
     let value = if root { 1.0 / x.sqrt() } else { 1.0 / x };

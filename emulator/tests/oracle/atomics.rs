@@ -1,5 +1,5 @@
-//! What atomic operations leave in memory and return (9.7.13.5, 9.7.13.6): each thread has a place of its own, in global memory by its address and
-//! generically, and in shared memory.
+//! What atomic operations leave in memory and return (9.7.13.5, 9.7.13.6): each thread has a place of its own, in
+//! global memory by its address and generically, and in shared memory.
 
 use std::fmt::Write as _;
 

@@ -81,7 +81,8 @@ fn joined(format: Format, upper: Want, lower: Want) -> Want {
     }
 }
 
-/// A result in a register that may be wider than its type (9.4.1, table of destination operands): extended by the type's sign.
+/// A result in a register that may be wider than its type (9.4.1, table of destination operands): extended by the
+/// type's sign.
 fn widened(ty: ScalarType, register: u32, bits: u64) -> u64 {
     cut(register, number(ty.bits(), ty.is_signed(), bits))
 }
@@ -121,7 +122,8 @@ fn nan(format: Format) -> Want {
     if format == F64 { Want::Nan(format) } else { Want::Bits(format.nan()) }
 }
 
-/// Rounded to an integer and clamped. NaN is 0, but the top bit alone if the operand is an f64 or the result has 64 bits.
+/// Rounded to an integer and clamped. NaN is 0, but the top bit alone if the operand is an f64 or the result has 64
+/// bits.
 fn to_integer(flags: Flags, to: ScalarType, from: Format, value: &Value) -> u64 {
     let (bits, signed) = (to.bits(), to.is_signed());
     match (value, real::integral(value, flags.round)) {

@@ -1,5 +1,5 @@
-//! Instructions of one small float over all inputs; conversions to small formats over all their values, the midpoints between these, and the
-//! neighbours of both in the wider format.
+//! Instructions of one small float over all inputs; conversions to small formats over all their values, the midpoints
+//! between these, and the neighbours of both in the wider format.
 
 use tilewright_ptx::ScalarType;
 use tilewright_ptx::isa::{Arith, Convert, Math, Op};

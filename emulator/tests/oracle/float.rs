@@ -1,4 +1,5 @@
-//! Floating-point arithmetic: the exact value, rounded once, with what the modifiers say before and after (9.7.3, 9.7.4).
+//! Floating-point arithmetic: the exact value, rounded once, with what the modifiers say before and after (9.7.3,
+//! 9.7.4).
 
 use tilewright_ptx::isa::Arith;
 
@@ -137,8 +138,8 @@ fn nan_of(format: Format) -> Want {
     if format == F64 { Want::Nan(F64) } else { Want::Bits(format.nan()) }
 }
 
-/// `div.approx` and `div.full` (9.7.3.8): two units in the last place; `div.approx` only for divisors from 2^-126 to 2^126, and above that zero,
-/// or NaN for an infinite dividend.
+/// `div.approx` and `div.full` (9.7.3.8): two units in the last place; `div.approx` only for divisors from 2^-126 to
+/// 2^126, and above that zero, or NaN for an infinite dividend.
 fn approximate_quotient(mode: Mode, full: bool, a: u64, b: u64) -> Want {
     let (x, y) = (F32.to_f64(a), F32.to_f64(b));
     let magnitude = y.abs();

@@ -1,4 +1,5 @@
-//! Runs variants as PTX text: each is a kernel whose threads load operands, execute the instruction in several settings, and store what they got.
+//! Runs variants as PTX text: each is a kernel whose threads load operands, execute the instruction in several
+//! settings, and store what they got.
 
 use std::fmt::Write as _;
 

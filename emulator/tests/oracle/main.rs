@@ -1,10 +1,13 @@
-//! Every arithmetic, logic, comparison and conversion instruction of the table, in every variant, through text, decoding and execution, against an
-//! oracle that shares no code with the emulator: integers over `i128`, floating point over exact numbers with one rounding.
+//! Every arithmetic, logic, comparison and conversion instruction of the table, in every variant, through text,
+//! decoding and execution, against an oracle that shares no code with the emulator: integers over `i128`, floating
+//! point over exact numbers with one rounding.
 //!
-//! The variants come from the table (`tilewright_ptx::isa`). Each runs with fresh registers, with some lanes left out, over its own operands, with
-//! constants, with operands that all threads share, on operands that are edges, relatives of one another and random.
+//! The variants come from the table (`tilewright_ptx::isa`). Each runs with fresh registers, with some lanes left out,
+//! over its own operands, with constants, with operands that all threads share, on operands that are edges, relatives
+//! of one another and random.
 //!
-//! `TILEWRIGHT_ORACLE=SEED,ROWS cargo test --release -p tilewright-emulator --test oracle` runs a campaign with that many rows of operands.
+//! `TILEWRIGHT_ORACLE=SEED,ROWS cargo test --release -p tilewright-emulator --test oracle` runs a campaign with that
+//! many rows of operands.
 
 mod approximate;
 mod atomics;

@@ -1,5 +1,5 @@
-//! What every variant of the table means: an oracle, or the place where it is tested instead. An instruction that is new to the table fails to compile
-//! here or is reported by `every_variant_has_an_oracle`.
+//! What every variant of the table means: an oracle, or the place where it is tested instead. An instruction that is
+//! new to the table fails to compile here or is reported by `every_variant_has_an_oracle`.
 
 use tilewright_ptx::ScalarType;
 use tilewright_ptx::isa::{Arith, Compare, Convert, Logic, Op};

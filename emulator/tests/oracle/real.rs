@@ -1,5 +1,5 @@
-//! Exact numbers, and one rounding into any format: `±m·2^e/d` with integers of any size. Rounding is a division with remainder, as the definition
-//! says, and shares nothing with the emulator's.
+//! Exact numbers, and one rounding into any format: `±m·2^e/d` with integers of any size. Rounding is a division with
+//! remainder, as the definition says, and shares nothing with the emulator's.
 
 use num_bigint::BigUint;
 
@@ -161,7 +161,8 @@ impl Format {
     fn round(self, exact: &Exact, round: Round) -> u64 {
         let scale = exact.scale().max(1 - self.bias());
         let units = exact.units(scale - i64::from(self.fraction), round);
-        // Units of the binade: at least 2^fraction unless subnormal, 2^(fraction+1) if rounded up to the next binade, which is the first of its field.
+        // Units of the binade: at least 2^fraction unless subnormal, 2^(fraction+1) if rounded up to the next binade,
+        // which is the first of its field.
         let units = units.iter_u64_digits().next().unwrap_or(0);
         let magnitude = (((scale - 1 + self.bias()) as u128) << self.fraction) + u128::from(units);
         if magnitude < u128::from(self.infinity()) {
@@ -248,8 +249,8 @@ pub fn div(a: Value, b: Value) -> Value {
     }
 }
 
-/// A root of numbers without denominator. One that is not exact is replaced by a number with more than enough digits on the same side of every
-/// number and every midpoint.
+/// A root of numbers without denominator. One that is not exact is replaced by a number with more than enough digits on
+/// the same side of every number and every midpoint.
 pub fn sqrt(a: Value) -> Value {
     match a {
         Value::Nan | Value::Infinity(true) => Value::Nan,

@@ -1,5 +1,5 @@
-//! The instruction table, variant by variant: every form with every combination of its modifiers, every immediate of a short range, every width that a
-//! register may have, with and without the second result.
+//! The instruction table, variant by variant: every form with every combination of its modifiers, every immediate of a
+//! short range, every width that a register may have, with and without the second result.
 
 use tilewright_ptx::isa::{Form, ImmRule, Op, OperandKind, OperandSpec, Presence};
 use tilewright_ptx::{Modifier, ScalarType};

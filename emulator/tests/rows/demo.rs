@@ -10,8 +10,8 @@ use tilewright_ptx::{Inst, Modifier};
 /// Words of a thread in `x` and in `y`.
 pub const ROW: usize = 16;
 
-/// `%r0` the thread; `%rd0`, `%rd1` the buffers x and y, `%rd2`, `%rd3` the thread's 64 bytes of them, `%r1` its 64 bytes of shared memory, whose
-/// first are at `tile`.
+/// `%r0` the thread; `%rd0`, `%rd1` the buffers x and y, `%rd2`, `%rd3` the thread's 64 bytes of them, `%r1` its 64
+/// bytes of shared memory, whose first are at `tile`.
 const PROLOGUE: &str = "\
 .reg .pred %p<8>; .reg .b16 %h<16>; .reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<24>; .reg .f64 %fd<24>; .reg .b128 %q<4>;
 .shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 bar; .local .align 16 .b8 room[64];
@@ -65,7 +65,8 @@ pub fn keys_of_form(form: &Form) -> Vec<Key> {
     all.into_iter().map(|modifier| Key { op: form.op, form: form.index, modifier }).collect()
 }
 
-/// Choices of modifiers of a form that have every alternative, each as few times as comes about, and none that `without` excludes.
+/// Choices of modifiers of a form that have every alternative, each as few times as comes about, and none that
+/// `without` excludes.
 pub fn spread(form: &Form, without: impl Fn(&Modifier) -> bool) -> Vec<Vec<Modifier>> {
     let mut missing: BTreeSet<Modifier> = keys_of_form(form).into_iter().filter_map(|key| key.modifier).collect();
     missing.retain(|modifier| !without(modifier));
@@ -110,7 +111,7 @@ pub type Want = std::rc::Rc<dyn Fn(usize, &[u32]) -> Vec<u32>>;
 
 #[derive(Clone)]
 pub struct Demo {
-    /// Declarations in front of the kernel.
+    /// Declarations before the kernel.
     pub before: String,
     /// Further parameters, and what they get from the addresses of x and y.
     pub params: String,

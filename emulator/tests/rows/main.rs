@@ -1,8 +1,9 @@
 //! Every row of the instruction table that is no arithmetic (that is `oracle`) in programs whose results are known.
 //!
-//! A row counts as shown if a program that has an instruction of it gives the expected words, and gives others, or findings, once that instruction is
-//! removed: what nobody executes, or what nothing depends on, shows nothing. Every alternative of every modifier is asked for, and the table says
-//! which there are. What the emulator refuses instead must be refused with its name, its line and the manual's section.
+//! A row counts as shown if a program that has an instruction of it gives the expected words, and gives others, or
+//! findings, once that instruction is removed: what nobody executes, or what nothing depends on, shows nothing. Every
+//! alternative of every modifier is asked for, and the table says which there are. What the emulator refuses instead
+//! must be refused with its name, its line and the manual's section.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,5 @@
-//! Matrix instructions against products of integers, element by element, with the fragments as the manual draws them (9.7.14.5). Those of `wmma` have no
-//! layout of their own: what is loaded, multiplied and stored goes by memory.
+//! Matrix instructions against products of integers, element by element, with the fragments as the manual draws them
+//! (9.7.14.5). Those of `wmma` have no layout of their own: what is loaded, multiplied and stored goes by memory.
 
 use tilewright_ptx::isa::{Form, Matrix, Op};
 use tilewright_ptx::{Modifier, ScalarType};
@@ -90,7 +90,8 @@ impl Product {
     }
 }
 
-/// Registers of a fragment and what each lane holds in them: of A and B, `e` elements of a register lie one after the other along k.
+/// Registers of a fragment and what each lane holds in them: of A and B, `e` elements of a register lie one after the
+/// other along k.
 fn factors(ty: ScalarType, rows: usize, k: usize, at: impl Fn(usize, usize) -> i64) -> Vec<Vec<u64>> {
     let bits = bits_of(ty).max(1) as usize;
     let each = if bits == 64 { 1 } else { 32 / bits };
@@ -198,7 +199,8 @@ fn image(ty: ScalarType, rows: usize, cols: usize, by_rows: bool, at: impl Fn(us
 
 const SPACES: [&str; 4] = ["", ".global", ".shared", ".shared::cta"];
 
-/// The shape, types and layouts that go together in `wmma`: loads of A, B and C, the product, the store of D, each with its modifiers.
+/// The shape, types and layouts that go together in `wmma`: loads of A, B and C, the product, the store of D, each with
+/// its modifiers.
 fn wmma() -> Vec<Demo> {
     let mut all = Vec::new();
     for form in Op::Matrix(Matrix::WmmaMma).forms() {

@@ -1,4 +1,5 @@
-//! Barriers, fences and mbarriers: two warps that hand something over. What orders nothing once it is gone leaves a race behind.
+//! Barriers, fences and mbarriers: two warps that hand something over. What orders nothing once it is gone leaves a
+//! race after.
 
 use tilewright_ptx::isa::{Op, Synchronization};
 use tilewright_ptx::{Flag, Modifier};

@@ -120,7 +120,8 @@ pub fn demos() -> Vec<Demo> {
             lanes(mask).map(|lane| value(x, lane)).reduce(function).unwrap_or(0)
         }));
     }
-    // The manual does not say which lane is elected, only that it is one of the members: here the lowest, as on hardware so far.
+    // The manual does not say which lane is elected, only that it is one of the members: here the lowest, as on
+    // hardware so far.
     all.push(grouped(
         &format!("elect.sync %r25|%p3, %r21;\n{flag}shl.b32 %r25, %r25, 1;\nor.b32 %r24, %r24, %r25;\n"),
         |lane, mask, _| {
@@ -131,7 +132,7 @@ pub fn demos() -> Vec<Demo> {
     all.push(grouped(&format!("elect.sync _|%p3, %r21;\n{flag}"), |lane, mask, _| {
         u32::from(mask.trailing_zeros() == lane as u32)
     }));
-    // Of the lanes of each side of a branch; they meet again behind it.
+    // Of the lanes of each side of a branch; they meet again after it.
     all.push(grouped("@%p1 bra A;\nactivemask.b32 %r24;\nbra B;\nA:\nactivemask.b32 %r24;\nB:\n", |_, mask, _| mask));
     all
 }

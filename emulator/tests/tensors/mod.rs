@@ -1,4 +1,5 @@
-//! A scalar model of tiled copies, and random cases: written from the manual, slot by slot, and with nothing of the emulator's.
+//! A scalar model of tiled copies, and random cases: written from the manual, slot by slot, and with nothing of the
+//! emulator's.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, MAX_TILE_BYTES, Promotion, Swizzle, TensorMap};
@@ -101,7 +102,8 @@ fn address(case: &Case, at: &[i64]) -> usize {
     sum as usize + case.offset as usize
 }
 
-/// Where byte `offset` of a tile is, from the start of the tile: chunk c of a span in row r of 128 bytes goes to c xor r mod (span / 16).
+/// Where byte `offset` of a tile is, from the start of the tile: chunk c of a span in row r of 128 bytes goes to c xor
+/// r mod (span / 16).
 fn swizzled(case: &Case, offset: usize) -> usize {
     let span = match case.map.swizzle {
         Swizzle::None => return offset,

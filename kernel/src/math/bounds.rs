@@ -1,12 +1,14 @@
 //! How far a math function may be from the exact value: one table for documentation, tests and the reference evaluator.
 //!
-//! The accurate functions give the same bits on every machine. The `approx::` functions wrap approximate instructions, whose results
-//! differ between machines within the bounds of the PTX ISA (9.7.3: `ex2`, `lg2`, `sqrt`, `rsqrt`, `sin`, `cos`, `tanh`).
+//! The accurate functions give the same bits on every machine. The `approx::` functions wrap approximate instructions,
+//! whose results differ between machines within the bounds of the PTX ISA (9.7.3: `ex2`, `lg2`, `sqrt`, `rsqrt`, `sin`,
+//! `cos`, `tanh`).
 
 use crate::algorithm::Unary;
 use crate::element::ElementType;
 
-/// Error of a function on a range: |result − exact| ≤ `ulp`·ulp(exact) + `relative`·|exact| + `absolute` + `input`·|x·exact|.
+/// Error of a function on a range: |result − exact| ≤ `ulp`·ulp(exact) + `relative`·|exact| + `absolute` +
+/// `input`·|x·exact|.
 ///
 /// ulp(y) is the distance of neighbouring numbers of the type in the binade of y, at least the least subnormal number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,8 +108,8 @@ pub const BOUNDS: [Bound; 23] = [
 
 /// The bound of a function in a type; none where the type has no such function.
 ///
-/// f16, bf16 and tf32 functions are the f32 function of the same argument rounded once, so their bound is that of f32 before
-/// the final rounding.
+/// f16, bf16 and tf32 functions are the f32 function of the same argument rounded once, so their bound is that of f32
+/// before the final rounding.
 pub fn bound(function: Unary, ty: ElementType) -> Option<&'static Bound> {
     let ty = match ty {
         ElementType::F16 | ElementType::Bf16 | ElementType::Tf32 => ElementType::F32,
@@ -141,8 +143,8 @@ impl Bound {
         self.ulp * ulp(self.ty, exact) + self.relative * size + self.absolute + input
     }
 
-    /// Whether a result is allowed for an argument, given the exact value (to f64 precision). Anything is allowed outside the
-    /// range. A finite exact value may overflow where an allowed result exceeds the largest number.
+    /// Whether a result is allowed for an argument, given the exact value (to f64 precision). Anything is allowed
+    /// outside the range. A finite exact value may overflow where an allowed result exceeds the largest number.
     pub fn admits(&self, x: f64, exact: f64, result: f64) -> bool {
         if !self.covers(x) || (exact.is_nan() && result.is_nan()) || exact == result {
             return true;

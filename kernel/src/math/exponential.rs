@@ -1,5 +1,5 @@
-//! `exp`, `log`, `tanh`, `erf`: argument reduction by powers of two, then a polynomial. Written once over a [`Format`]; the coefficients of
-//! each come from `derive.py`.
+//! `exp`, `log`, `tanh`, `erf`: argument reduction by powers of two, then a polynomial. Written once over a [`Format`];
+//! the coefficients of each come from `derive.py`.
 
 use super::ops::{Ops, Single, polynomial};
 
@@ -7,8 +7,8 @@ use super::ops::{Ops, Single, polynomial};
 pub(super) struct Format<N: 'static, W> {
     /// Bits of the fraction.
     pub fraction: u32,
-    /// 1.5 · 2^fraction: adding it to a small number rounds that number to an integer, which is then the low bits of the sum. Here with
-    /// twice the exponent's bias added: halving those bits gives ⌊n/2⌋ and a biased exponent.
+    /// 1.5 · 2^fraction: adding it to a small number rounds that number to an integer, which is then the low bits of
+    /// the sum. Here with twice the exponent's bias added: halving those bits gives ⌊n/2⌋ and a biased exponent.
     pub round_twice_biased: N,
     /// The same with the bias added once: the bits of 2^n once shifted.
     pub round_biased: N,
@@ -44,8 +44,8 @@ pub(super) struct Format<N: 'static, W> {
 
 /// eˣ.
 ///
-/// x = n·ln 2 + r; the scale 2^n is applied as two factors 2^⌊n/2⌋·2^⌈n/2⌉, so that the only rounding of a subnormal result
-/// is that of the last multiplication. Clamping the argument leaves every result as it is and keeps n small.
+/// x = n·ln 2 + r; the scale 2^n is applied as two factors 2^⌊n/2⌋·2^⌈n/2⌉, so that the only rounding of a subnormal
+/// result is that of the last multiplication. Clamping the argument leaves every result as it is and keeps n small.
 pub(super) fn exp_in<O: Ops>(o: &mut O, x: O::F, format: &Format<O::Number, O::Word>) -> O::F {
     let (low, high) = (o.float(format.exp_range.0), o.float(format.exp_range.1));
     let (scale, round) = (o.float(format.log2_e), o.float(format.round_twice_biased));
@@ -144,7 +144,8 @@ pub(super) fn tanh_in<O: Ops>(o: &mut O, x: O::F, format: &Format<O::Number, O::
     o.copysign(size, x)
 }
 
-/// Error function: a polynomial up to |x| = 1, 1 − 2^−Q above; `argument(o, |x|)` is that of Q, clamped where the result is 1.
+/// Error function: a polynomial up to |x| = 1, 1 − 2^−Q above; `argument(o, |x|)` is that of Q, clamped where the
+/// result is 1.
 pub(super) fn erf_in<O: Ops>(
     o: &mut O,
     x: O::F,

@@ -1,5 +1,5 @@
-//! The operations on host numbers: what the PTX instructions compute, bit by bit, but for which NaN a NaN is. The approximate
-//! instructions are the only ones whose results differ between machines; here they are nearly exact.
+//! The operations on host numbers: what the PTX instructions compute, bit by bit, but for which NaN a NaN is. The
+//! approximate instructions are the only ones whose results differ between machines; here they are nearly exact.
 
 use super::ops::{Ops, Single};
 

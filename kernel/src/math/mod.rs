@@ -1,16 +1,18 @@
 //! The math functions of the language: bounded error, and the same bits on every machine.
 //!
-//! [`Ops`] is an instruction set of one float width; [`exp`] and its neighbours (for `f64` those in [`double`]) are written in it. The
-//! compiler emits instructions through it, the reference computes numbers through it ([`Host`]). The accurate functions use
-//! correctly rounded and integer operations only, so GPU, emulator and host agree bit for bit (but for which NaN a NaN is); they have
-//! no branches, except that `sin` and `cos` reduce large arguments apart: beyond 2^17 in `f32`, 2^20 in `f64`. The functions of [`approx`] wrap approximate
-//! instructions, whose results differ between machines.
+//! [`Ops`] is an instruction set of one float width; [`exp`] and its neighbours (for `f64` those in [`double`]) are
+//! written in it. The compiler emits instructions through it, the reference computes numbers through it ([`Host`]). The
+//! accurate functions use correctly rounded and integer operations only, so GPU, emulator and host agree bit for bit
+//! (but for which NaN a NaN is); they have no branches, except that `sin` and `cos` reduce large arguments apart:
+//! beyond 2^17 in `f32`, 2^20 in `f64`. The functions of [`approx`] wrap approximate instructions, whose results differ
+//! between machines.
 //!
-//! Error bounds are data, [`BOUNDS`]. These tables give the largest errors found, in units in the last place. *Operations* are PTX
-//! instructions without constants and free moves, for usual arguments; `rcp`, `div` and `sqrt` count as one.
+//! Error bounds are data, [`BOUNDS`]. These tables give the largest errors found, in units in the last place.
+//! *Operations* are PTX instructions without constants and free moves, for usual arguments; `rcp`, `div` and `sqrt`
+//! count as one.
 //!
-//! Of `f32` against `f64` functions, for all 2^32 arguments (`TILEWRIGHT_EXHAUSTIVE=1 cargo test --release -p tilewright-kernel math --
-//! --nocapture`):
+//! Of `f32` against `f64` functions, for all 2^32 arguments (`TILEWRIGHT_EXHAUSTIVE=1 cargo test --release -p
+//! tilewright-kernel math -- --nocapture`):
 //!
 //! | function | promised | measured | operations |
 //! | --- | --- | --- | --- |
@@ -23,7 +25,8 @@
 //! | `sin` | 2 | 1.577 | 27 |
 //! | `cos` | 2 | 1.582 | 26 |
 //!
-//! Of `f64` against 60 and more digits (`tests/measure.py`), for 200,000 arguments each (of `log`, the positive ones), a quarter of them any finite numbers:
+//! Of `f64` against 60 and more digits (`tests/measure.py`), for 200,000 arguments each (of `log`, the positive ones),
+//! a quarter of them any finite numbers:
 //!
 //! | function | promised | measured | operations |
 //! | --- | --- | --- | --- |

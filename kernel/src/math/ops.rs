@@ -2,8 +2,8 @@
 //!
 //! The compiler implements the traits over its instruction builder, [`Host`](super::Host) over plain numbers.
 
-/// Operations on floats of one width and on their bits. All arithmetic rounds to nearest even and keeps subnormal numbers (no
-/// `.ftz`). Instructions are named for `f32`; those for `f64` have the same names with another width.
+/// Operations on floats of one width and on their bits. All arithmetic rounds to nearest even and keeps subnormal
+/// numbers (no `.ftz`). Instructions are named for `f32`; those for `f64` have the same names with another width.
 pub trait Ops {
     /// A constant: `f32` or `f64`.
     type Number: Copy;

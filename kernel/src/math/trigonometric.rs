@@ -1,5 +1,5 @@
-//! `sin` and `cos`: reduction to a quarter of a period with a three-part π/2, then two polynomials of which one is chosen.
-//! Coefficients come from `derive.py`.
+//! `sin` and `cos`: reduction to a quarter of a period with a three-part π/2, then two polynomials of which one is
+//! chosen. Coefficients come from `derive.py`.
 
 use super::double::trigonometric::large;
 use super::ops::{Single, polynomial};
@@ -34,9 +34,9 @@ pub fn cos<O: Single>(o: &mut O, x: O::F) -> O::F {
 
 /// r = a − n·π/2 with |r| ≤ π/4 and a little more, and a number whose two low bits are those of n.
 ///
-/// The first difference is exact: both terms are multiples of 2^-24 and it is below 1. The second is rounded where it is 2^-23 or
-/// more, and the third again, by an amount that grows with n: too much from about 500,000 on. Arguments beyond the usual ones go by
-/// way of f64.
+/// The first difference is exact: both terms are multiples of 2^-24 and it is below 1. The second is rounded where it
+/// is 2^-23 or more, and the third again, by an amount that grows with n: too much from about 500,000 on. Arguments
+/// beyond the usual ones go by way of f64.
 fn reduce<O: Single>(o: &mut O, a: O::F) -> (O::F, O::I) {
     let (scale, round) = (o.float(std::f32::consts::FRAC_2_PI), o.float(ROUND));
     let t = o.fma(a, scale, round);

@@ -1,4 +1,5 @@
-//! Arithmetic: integers (9.7.1), extended precision (9.7.2), floating point (9.7.3–9.7.4, without the functions of `math`).
+//! Arithmetic: integers (9.7.1), extended precision (9.7.2), floating point (9.7.3–9.7.4, without the functions of
+//! `math`).
 
 family! {
     /// Integer and floating-point arithmetic.

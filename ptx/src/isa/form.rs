@@ -1,5 +1,5 @@
-//! A form of an instruction as data, and how modifiers and operands are matched against it. The notation of the table's lines is in
-//! `notation`.
+//! A form of an instruction as data, and how modifiers and operands are matched against it. The notation of the table's
+//! lines is in `notation`.
 
 use crate::isa::Op;
 use crate::modifier::{FlagView as _, MatrixCount, Modifier, TensorRank, VectorWidth};
@@ -187,8 +187,8 @@ pub enum Presence {
 }
 
 impl Form {
-    /// Puts modifiers into the order of the slots; `None` when they are not this form's. With `any_order`, words may come in
-    /// any order (compilers disagree on that of `atom` and `ld`); types keep theirs.
+    /// Puts modifiers into the order of the slots; `None` when they are not this form's. With `any_order`, words may
+    /// come in any order (compilers disagree on that of `atom` and `ld`); types keep theirs.
     pub fn arrange(&self, modifiers: &[Modifier], any_order: bool) -> Option<Vec<Modifier>> {
         if modifiers.len() > self.slots.len() {
             return None;

@@ -127,8 +127,9 @@ family! {
         WgmmaCommitGroup: "9.7.15.7.2", Sync, Aligned, ["wgmma.commit_group.sync.aligned @8.0/90a"];
         /// Wait until at most this many groups are pending.
         WgmmaWaitGroup: "9.7.15.7.3", Sync, Aligned, ["wgmma.wait_group.sync.aligned #n:0..7 @8.0/90a"];
-        /// Asynchronous product and sum by a warpgroup. A comes from shared memory (a descriptor) or registers, B from shared
-        /// memory. The operands after B: whether to add to D, signs of A and B, transposition of A and B (16-bit types).
+        /// Asynchronous product and sum by a warpgroup. A comes from shared memory (a descriptor) or registers, B from
+        /// shared memory. The operands after B: whether to add to D, signs of A and B, transposition of A and B (16-bit
+        /// types).
         WgmmaMmaAsync: "9.7.15.5.2", Async, Aligned, [
             "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
             "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",

@@ -1,11 +1,12 @@
 //! The instruction table: one entry an instruction, one line a form.
 //!
-//! Printer, parser, verifier and builder read the table; a new instruction is a new line here and nothing else in this crate.
-//! The notation of a line is defined in [`notation`]; what an instruction *means* is the emulator's business, which matches on the
-//! enums of this module without a wildcard, so that a new instruction fails to compile there until it has a meaning.
+//! Printer, parser, verifier and builder read the table; a new instruction is a new line here and nothing else in this
+//! crate. The notation of a line is defined in [`notation`]; what an instruction *means* is the emulator's business,
+//! which matches on the enums of this module without a wildcard, so that a new instruction fails to compile there until
+//! it has a meaning.
 //!
-//! Versions and targets in the table were checked against ptxas 13.0 where that assembler can tell (it starts at `sm_75`), and
-//! follow the manual where the assembler is laxer.
+//! Versions and targets in the table were checked against ptxas 13.0 where that assembler can tell (it starts at
+//! `sm_75`), and follow the manual where the assembler is laxer.
 
 mod absent;
 mod form;
@@ -56,7 +57,8 @@ pub struct OpDesc {
     pub section: &'static str,
     /// What it does to memory.
     pub effect: Effect,
-    /// Which threads execute it together; forms with `.aligned` are aligned in any case, see [`crate::Inst::convergence`].
+    /// Which threads execute it together; forms with `.aligned` are aligned in any case, see
+    /// [`crate::Inst::convergence`].
     pub convergence: Convergence,
     /// Its forms in the notation of [`notation`].
     pub syntax: &'static [&'static str],

@@ -6,21 +6,26 @@
 //! ld[.volatile][.<$space>].<$mem> dst, *a     groups of alternatives, an address
 //! cp.async.bulk.commit_group @8.0/90          what the whole form needs
 //! ```
-//! **Modifiers** follow the mnemonic in the order of printing: `.word` required, `.<a|b>` one of, `[.word]` and `[.<a|b>]`
-//! optional. `$name` stands for a group in `group` below. `word@8.0/90` needs that version and target.
+//! **Modifiers** follow the mnemonic in the order of printing: `.word` required, `.<a|b>` one of, `[.word]` and
+//! `[.<a|b>]` optional. `$name` stands for a group in `group` below. `word@8.0/90` needs that version and target.
 //!
 //! **Operands** are `name`, `name:type` and so on, where
-//! - a name starting with `d` is written, every other is read; `_d` may be the sink `_`, `_` must be; a source may be an immediate;
+//! - a name starting with `d` is written, every other is read; `_d` may be the sink `_`, `_` must be; a source may be
+//!   an immediate;
 //! - `d[|p]` and `d|p` are a pair whose second part is a predicate;
-//! - `*a` is an address, `*a:shared` in that space, otherwise in the space of the first space modifier (generic without one);
+//! - `*a` is an address, `*a:shared` in that space, otherwise in the space of the first space modifier (generic without
+//!   one);
 //! - `#n:0..15`, `#n:4|8|16`, `#n` are immediates; `!p` is a source predicate that may be negated;
-//! - types: `T0`, `T1`… the type modifier of that number (`T0` when nothing is said), `W` twice as wide as `T0`, or a type;
-//! - after the type: `xN` a vector of N, `xV` as `.v2 .v4` says (scalar without), `xX` as `.x1 .x2 .x4` says, `xD` and `xH` the
-//!   accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an `im2col` copy;
-//! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/` (before `&`) also
-//!   a vector of equal parts that together have the type's size;
+//! - types: `T0`, `T1`… the type modifier of that number (`T0` when nothing is said), `W` twice as wide as `T0`, or a
+//!   type;
+//! - after the type: `xN` a vector of N, `xV` as `.v2 .v4` says (scalar without), `xX` as `.x1 .x2 .x4` says, `xD` and
+//!   `xH` the accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an
+//!   `im2col` copy;
+//! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/`
+//!   (before `&`) also a vector of equal parts that together have the type's size;
 //! - then `{0..15}`, `{0..1024/32}`, `{1|2}`: what a constant here may be (`/32`: multiples of 32 only);
-//! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that version and target;
+//! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that
+//!   version and target;
 //! - after the operands, `-a|b+c|d` forbids every combination of one of `a b` with one of `c d`;
 //! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
 

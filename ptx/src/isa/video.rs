@@ -1,5 +1,5 @@
-//! Video instructions (9.7.18): those on two halves or four bytes at a time, for all lanes of the result, without selectors. The mnemonic says
-//! operation and number of lanes.
+//! Video instructions (9.7.18): those on two halves or four bytes at a time, for all lanes of the result, without
+//! selectors. The mnemonic says operation and number of lanes.
 
 family! {
     /// Arithmetic on parts of registers.

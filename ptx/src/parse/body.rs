@@ -28,7 +28,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Declares parameters in the scope of the function. Their names are read again from the text, which outlives the module.
+    /// Declares parameters in the scope of the function. Their names are read again from the text, which outlives the
+    /// module.
     fn signature_names(&mut self, function: &mut Function) -> Result<()> {
         let here = self.at;
         // Walk back to the start of the signature: the directive that opens it.

@@ -1,5 +1,5 @@
-//! PTX text to a [`Module`]. Names are resolved here: an undeclared or doubly declared name is an error with its line. The first
-//! mistake ends the parse. Whether operands have the right types is for the verifier.
+//! PTX text to a [`Module`]. Names are resolved here: an undeclared or doubly declared name is an error with its line.
+//! The first mistake ends the parse. Whether operands have the right types is for the verifier.
 //!
 //! Bounded on any input: memory is linear in the text, nesting and registers are limited by the constants below.
 //!

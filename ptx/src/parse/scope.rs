@@ -1,4 +1,5 @@
-//! Names and what they stand for, scope by scope. Functions have a scope of their own inside the module's, braces open another.
+//! Names and what they stand for, scope by scope. Functions have a scope of their own inside the module's, braces open
+//! another.
 
 use std::collections::BTreeMap;
 

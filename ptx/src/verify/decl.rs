@@ -16,8 +16,8 @@ const MAX_CLUSTER: u32 = 16;
 /// Bytes of kernel parameters: 4096, from PTX 8.1 and sm_70 on 32764 (5.1.6).
 const MAX_PARAMS: u64 = 4096;
 const MAX_PARAMS_LARGE: u64 = 32764;
-/// Bytes of shared memory that a variable can have on any machine: what `.shared` declarations are limited to statically is
-/// less, and the driver's business.
+/// Bytes of shared memory that a variable can have on any machine: what `.shared` declarations are limited to
+/// statically is less, and the driver's business.
 const MAX_SHARED: u64 = 1 << 20;
 /// Bytes of any other variable: the address space of a device, generously.
 const MAX_BYTES: u64 = 1 << 40;

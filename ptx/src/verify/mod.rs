@@ -2,19 +2,21 @@
 //! thousand violations.
 //!
 //! Verified:
-//! - names are PTX identifiers and unique in their scope; ids belong to their tables; what an instruction mentions is declared
-//!   in an enclosing scope before it (registers, variables) or anywhere in one (labels); every label is placed once;
-//! - every instruction has a form of the table; number, kind, type and length of its operands fit the form, constants fit
-//!   their type and range; the guard is a predicate;
-//! - a named address lies in the state space of the access; parameters of a kernel are not written; a constant address is
-//!   used with `.local` only; branches go to labels, `brx.idx` to a table, calls to functions with as many arguments;
-//! - variables: sizes and alignments, initial values fit, unsized arrays are external or initialised; launch directives are on
-//!   kernels, positive, within the limits of the machine, and not contradictory;
-//! - addresses have 64 bits; version and target provide every instruction, modifier, operand, special register and directive that is used, and the
-//!   version knows the target.
+//! - names are PTX identifiers and unique in their scope; ids belong to their tables; what an instruction mentions is
+//!   declared in an enclosing scope before it (registers, variables) or anywhere in one (labels); every label is placed
+//!   once;
+//! - every instruction has a form of the table; number, kind, type and length of its operands fit the form, constants
+//!   fit their type and range; the guard is a predicate;
+//! - a named address lies in the state space of the access; parameters of a kernel are not written; a constant address
+//!   is used with `.local` only; branches go to labels, `brx.idx` to a table, calls to functions with as many
+//!   arguments;
+//! - variables: sizes and alignments, initial values fit, unsized arrays are external or initialised; launch directives
+//!   are on kernels, positive, within the limits of the machine, and not contradictory;
+//! - addresses have 64 bits; version and target provide every instruction, modifier, operand, special register and
+//!   directive that is used, and the version knows the target.
 //!
-//! Not verified: types of call arguments beyond their number; initial values of nested arrays element by element; whether
-//! control falls off the end of a function; anything about values at run time.
+//! Not verified: types of call arguments beyond their number; initial values of nested arrays element by element;
+//! whether control falls off the end of a function; anything about values at run time.
 
 mod body;
 mod decl;

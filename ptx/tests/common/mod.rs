@@ -14,7 +14,8 @@ pub struct Instance {
     pub alone: bool,
 }
 
-/// Above this many combinations of modifiers, only one modifier at a time varies. With an assembler to ask, more are tried.
+/// Above this many combinations of modifiers, only one modifier at a time varies. With an assembler to ask, more are
+/// tried.
 fn full_product() -> usize {
     if std::env::var_os("PTXAS").is_some() { 700 } else { 48 }
 }
@@ -71,7 +72,8 @@ fn is_pack(spec: &OperandSpec) -> bool {
     matches!(spec.kind, OperandKind::Pack | OperandKind::AnyPack)
 }
 
-/// Combinations of modifiers: all when they are few, else every alternative once, alone and with everything optional present.
+/// Combinations of modifiers: all when they are few, else every alternative once, alone and with everything optional
+/// present.
 fn choices(form: &Form) -> Vec<Vec<Modifier>> {
     let counts: Vec<usize> =
         form.slots.iter().map(|slot| slot.alternatives.len() + usize::from(slot.optional)).collect();

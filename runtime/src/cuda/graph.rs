@@ -67,8 +67,8 @@ impl Graph {
                 ctx: std::ptr::null_mut(),
             };
             let mut handle = std::ptr::null_mut();
-            // SAFETY: the driver copies the parameters, whose pointers live until the call returns; `after` holds nodes of
-            // this graph; the caller promised that parameters fit.
+            // SAFETY: the driver copies the parameters, whose pointers live until the call returns; `after` holds nodes
+            // of this graph; the caller promised that parameters fit.
             unsafe {
                 call!(cuGraphAddKernelNode_v2(
                     &raw mut handle,

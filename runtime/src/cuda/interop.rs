@@ -18,8 +18,8 @@ pub(crate) fn adopt<T>(slice: CudaSlice<T>) -> Result<(Arc<Context>, Block)> {
             reason: "the slice belongs to a context that is not the device's primary one".to_owned(),
         });
     }
-    // `leak` makes the slice's own stream wait for what other streams of cudarc do with it, so an event recorded after it
-    // covers everything. Were recording to fail, the memory would stay allocated, which is safe.
+    // `leak` makes the slice's own stream wait for what other streams of cudarc do with it, so an event recorded after
+    // it covers everything. Were recording to fail, the memory would stay allocated, which is safe.
     let pointer = slice.leak();
     let ready = context::record_raw(context.raw(), stream.cu_stream())?;
     let block = Block::adopted(Arc::clone(&context), pointer, stream, ready);
@@ -48,7 +48,7 @@ pub(crate) fn release<T>(mut block: Block, len: usize) -> Result<CudaSlice<T>> {
     }
     let pointer = std::mem::replace(&mut block.pointer, 0);
     drop(block);
-    // SAFETY: the block is ours, `pointer` is its start, it has room for `len` elements of `T`, and dropping the block no
-    // longer frees it (its pointer is 0). All its uses come before later work of `stream`.
+    // SAFETY: the block is ours, `pointer` is its start, it has room for `len` elements of `T`, and dropping the block
+    // no longer frees it (its pointer is 0). All its uses come before later work of `stream`.
     Ok(unsafe { stream.upgrade_device_ptr(pointer, len) })
 }

@@ -67,8 +67,8 @@ impl Context {
             std::ptr::without_provenance_mut(1),
         ];
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the image is NUL-terminated; options and values have the stated number of entries; the buffers have the
-        // stated sizes and outlive the call.
+        // SAFETY: the image is NUL-terminated; options and values have the stated number of entries; the buffers have
+        // the stated sizes and outlive the call.
         let status = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut raw,
@@ -87,7 +87,8 @@ impl Context {
         Ok(module)
     }
 
-    /// An entry point of some PTX, ready for blocks with `shared_bytes` of dynamic shared memory, in clusters of `cluster` of them.
+    /// An entry point of some PTX, ready for blocks with `shared_bytes` of dynamic shared memory, in clusters of
+    /// `cluster` of them.
     pub(crate) fn function(
         self: &Arc<Self>,
         kernel: &str,
@@ -209,7 +210,7 @@ pub(crate) struct Call {
     /// Blocks of a cluster, 1 without clusters.
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
-    /// Whether it may begin before what is in front of it in its stream has ended.
+    /// Whether it may begin before what is before it in its stream has ended.
     pub(crate) dependent: bool,
     /// The parameters, encoded.
     pub(crate) parameters: Vec<Parameter>,
@@ -232,7 +233,8 @@ impl Call {
     /// Enqueues the launch on a stream of ours.
     ///
     /// # Safety
-    /// The parameters fit the function's signature; the memory that they point to is alive and ordered against other uses.
+    /// The parameters fit the function's signature; the memory that they point to is alive and ordered against other
+    /// uses.
     pub(crate) unsafe fn enqueue(&self, stream: &Stream) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.enqueue_raw(stream.raw()) }
@@ -249,7 +251,8 @@ impl Call {
         // A driver without the extended call runs dependent launches one after the other.
         let dependent = self.dependent && self.function.context.has_extended_launch();
         if self.cluster <= 1 && !dependent {
-            // SAFETY: the caller's promise; `pointers` holds one pointer a parameter, to at least as many bytes as it has.
+            // SAFETY: the caller's promise; `pointers` holds one pointer a parameter, to at least as many bytes as it
+            // has.
             return unsafe {
                 call!(cuLaunchKernel(
                     self.function.raw,

@@ -1,9 +1,9 @@
 //! Device memory and the order of its uses.
 //!
-//! A block keeps one event for its last writer and one event per stream for the readers since. A use on a stream waits for
-//! those it conflicts with; a launch does so for all its blocks while it holds their locks (taken in one order, by the
-//! caller), enqueues, and records its own event before it lets go. So of two conflicting launches from two threads one is
-//! completely before the other, and no rule depends on a destructor running.
+//! A block keeps one event for its last writer and one event per stream for the readers since. A use on a stream waits
+//! for those it conflicts with; a launch does so for all its blocks while it holds their locks (taken in one order, by
+//! the caller), enqueues, and records its own event before it lets go. So of two conflicting launches from two threads
+//! one is completely before the other, and no rule depends on a destructor running.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -205,8 +205,8 @@ impl Uses {
 impl Drop for Block {
     fn drop(&mut self) {
         let uses = std::mem::take(self.uses.get_mut().unwrap_or_else(PoisonError::into_inner));
-        // Foreign memory was ordered before its owner's stream when it was used. Memory whose uses cannot be waited for is
-        // left allocated: a leak is safe, a free is not.
+        // Foreign memory was ordered before its owner's stream when it was used. Memory whose uses cannot be waited for
+        // is left allocated: a leak is safe, a free is not.
         if matches!(self.owner, Owner::Foreign(_))
             || self.pointer == 0
             || uses.is_lost()

@@ -1,12 +1,12 @@
 //! The driver room: everything that talks to the CUDA driver, and one of the two rooms with `unsafe`.
 //!
-//! Contract relied on throughout: handles ([`CUcontext`](sys::CUcontext), streams, events, modules, device pointers) are
-//! created here, never leave except through documented `unsafe` functions, and are used only while their owner lives.
-//! Contexts are the devices' primary contexts, are created once a process, and are never released: nothing can outlive
-//! them.
+//! Contract relied on throughout: handles ([`CUcontext`](sys::CUcontext), streams, events, modules, device pointers)
+//! are created here, never leave except through documented `unsafe` functions, and are used only while their owner
+//! lives. Contexts are the devices' primary contexts, are created once a process, and are never released: nothing can
+//! outlive them.
 //!
-//! `cudarc` declares the driver's result as a Rust enum of the codes of its CUDA version; that a driver returns no code that a
-//! program of that version does not know is the driver's own promise of compatibility, and is relied on.
+//! `cudarc` declares the driver's result as a Rust enum of the codes of its CUDA version; that a driver returns no code
+//! that a program of that version does not know is the driver's own promise of compatibility, and is relied on.
 //!
 //! Driver functions are looked up when first called, and `cudarc` panics where a library or a symbol is missing;
 //! [`probe`](probe::probe) therefore comes before everything else.

@@ -15,8 +15,9 @@ use crate::launch::{Access, Prepared, Work};
 pub(crate) fn run(work: &Work, on: &StreamInner) -> Result<()> {
     let (Some(call), Some(stream)) = (&work.call, on.cuda()) else { return Err(not_cuda()) };
     call.context().bind()?;
-    // SAFETY: the checks of the launch made the parameters from the kernel's own table, whose types the compiler also gave the
-    // entry point; they point into the allocations of `accesses`, which are alive, locked and ordered by `ordered`.
+    // SAFETY: the checks of the launch made the parameters from the kernel's own table, whose types the compiler also
+    // gave the entry point; they point into the allocations of `accesses`, which are alive, locked and ordered by
+    // `ordered`.
     ordered(&work.accesses, stream, || unsafe { call.enqueue(stream) })
 }
 
@@ -75,16 +76,16 @@ fn not_cuda() -> Error {
 }
 
 impl Prepared<'_> {
-    /// Enqueues the launch on a stream of the driver, without ordering it against anything: for captures, and for code that
-    /// keeps its own order.
+    /// Enqueues the launch on a stream of the driver, without ordering it against anything: for captures, and for code
+    /// that keeps its own order.
     ///
     /// # Errors
     /// [`Error::Layout`] on the emulator; a failure of the driver.
     ///
     /// # Safety
     /// The stream is alive and belongs to the primary context of the device that the launch was prepared for. Until the
-    /// launch is done the tensors stay alive and this is not dropped, no other run of it overlaps, nothing writes what it reads, and nothing uses what it writes, other than in
-    /// stream order.
+    /// launch is done the tensors stay alive and this is not dropped, no other run of it overlaps, nothing writes what
+    /// it reads, and nothing uses what it writes, other than in stream order.
     pub unsafe fn enqueue(&self, stream: sys::CUstream) -> Result<()> {
         if self.work.empty {
             return Ok(());

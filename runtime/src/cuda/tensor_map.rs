@@ -31,8 +31,8 @@ fn encode(map: &TensorMap) -> Result<sys::CUtensorMap> {
     let strides: Vec<u64> = map.dimensions.iter().skip(1).map(|d| d.stride).collect();
     let boxes: Vec<u32> = map.dimensions.iter().map(|d| d.box_size).collect();
     let element_strides: Vec<u32> = map.dimensions.iter().map(|d| d.element_stride).collect();
-    // SAFETY: the driver writes 128 bytes, aligned to 64; the lists have as many entries as it reads for this rank. It does not
-    // access the tensor.
+    // SAFETY: the driver writes 128 bytes, aligned to 64; the lists have as many entries as it reads for this rank. It
+    // does not access the tensor.
     unsafe {
         call!(cuTensorMapEncodeTiled(
             &raw mut encoded,

@@ -18,15 +18,16 @@ use crate::error::Fault;
 pub struct EmulatorOptions {
     /// Decides the order in which warps and copies run; the same seed gives the same run. 0 unless set.
     pub seed: u64,
-    /// Whether to look for races and for reads of memory that nobody wrote; on unless set. Bounds and alignment are always
-    /// checked.
+    /// Whether to look for races and for reads of memory that nobody wrote; on unless set. Bounds and alignment are
+    /// always checked.
     pub sanitize: bool,
-    /// Whether approximate instructions are off by amounts within their stated bounds, which the seed decides; off unless set.
-    /// A kernel that passes only without is wrong.
+    /// Whether approximate instructions are off by amounts within their stated bounds, which the seed decides; off
+    /// unless set. A kernel that passes only without is wrong.
     pub perturb: bool,
     /// Most warp instructions of a launch: beyond, it is taken to run for ever. 2⁴⁰ unless set.
     pub budget: u64,
-    /// Blocks of a persistent launch that run at one time, or clusters: each takes several tiles, if there are more. 3 unless set; at least 1.
+    /// Blocks of a persistent launch that run at one time, or clusters: each takes several tiles, if there are more. 3
+    /// unless set; at least 1.
     pub resident: u32,
     /// Bytes of device memory. 64 GiB unless set; the host's own memory may end before.
     pub memory: u64,

@@ -237,7 +237,8 @@ impl Checker<'_> {
         Err(Reason::Extent { at: at(), declared, expected, found, dims })
     }
 
-    /// Strides are as declared, or row-major; no output overlaps itself. A stride along an extent of at most 1 is never used.
+    /// Strides are as declared, or row-major; no output overlaps itself. A stride along an extent of at most 1 is never
+    /// used.
     fn strides(&self, name: &str, declared: &TensorParameter, tensor: &GivenTensor) -> Result<(), Reason> {
         if tensor.is_empty() {
             return Ok(());

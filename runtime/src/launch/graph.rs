@@ -10,8 +10,8 @@ use crate::device::{Device, DeviceInner, Stream};
 use crate::error::{Error, Result};
 
 /// Prepared launches that run together, in an order that keeps every result: a launch comes after the earlier ones that
-/// write what it uses or use what it writes. On a GPU this is a CUDA graph, enqueued with one call, in which independent
-/// launches may overlap; the emulator runs them one after the other.
+/// write what it uses or use what it writes. On a GPU this is a CUDA graph, enqueued with one call, in which
+/// independent launches may overlap; the emulator runs them one after the other.
 pub struct Graph<'m> {
     device: Arc<DeviceInner>,
     works: Vec<Work>,
@@ -24,8 +24,8 @@ pub struct Graph<'m> {
 }
 
 impl<'m> Graph<'m> {
-    /// A graph of launches that were prepared for streams of `device`, in the order in which running them one by one gives
-    /// the result.
+    /// A graph of launches that were prepared for streams of `device`, in the order in which running them one by one
+    /// gives the result.
     ///
     /// # Errors
     /// [`Error::Layout`] if a launch was prepared for another device; a failure of the driver.

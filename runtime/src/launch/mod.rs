@@ -33,9 +33,9 @@ use crate::memory::Allocation;
 
 /// A launch that was checked and encoded once, and can be run any number of times.
 ///
-/// It keeps the memory of its owned tensors alive and does not borrow them: they may be read, written and passed to other
-/// launches between two runs, and everything happens in the order of the calls. `'m` bounds the foreign memory among its
-/// arguments.
+/// It keeps the memory of its owned tensors alive and does not borrow them: they may be read, written and passed to
+/// other launches between two runs, and everything happens in the order of the calls. `'m` bounds the foreign memory
+/// among its arguments.
 #[must_use = "a prepared launch does nothing until it is run"]
 pub struct Prepared<'m> {
     pub(crate) work: Work,
@@ -83,8 +83,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Sorts by address and merges repetitions. Address first, so that all launches lock in one order; the second key tells
-    /// apart two views of the same foreign memory.
+    /// Sorts by address and merges repetitions. Address first, so that all launches lock in one order; the second key
+    /// tells apart two views of the same foreign memory.
     pub(crate) fn sort(accesses: &mut Vec<Self>) {
         accesses.sort_by_key(|a| (a.allocation.address(), Arc::as_ptr(&a.allocation).addr()));
         accesses.dedup_by(|later, first| {
@@ -237,7 +237,8 @@ impl Work {
     }
 }
 
-/// Blocks of a launch: of a persistent one as many whole clusters as the device runs at one time, and no more than there are tiles for.
+/// Blocks of a launch: of a persistent one as many whole clusters as the device runs at one time, and no more than
+/// there are tiles for.
 #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "what a block takes, a GPU asks"))]
 fn resident(kernel: &KernelInfo, device: &DeviceInner, (entry, shared_bytes): (&str, u32), blocks: u32) -> Result<u32> {
     if !kernel.launch.persistent || blocks == 0 {

@@ -18,7 +18,8 @@ use crate::error::Reason;
 use crate::memory::Allocation;
 use crate::{Device, EmulatorOptions};
 
-/// `kernel K(a: f32, x: f32[N, M + 1], y: f32[N, M; ld, 1]) -> (z: f32[N, M; lz, 1]) where M % 4 == 0`, one block per 128 elements.
+/// `kernel K(a: f32, x: f32[N, M + 1], y: f32[N, M; ld, 1]) -> (z: f32[N, M; lz, 1]) where M % 4 == 0`, one block per
+/// 128 elements.
 fn kernel() -> KernelInfo {
     let names = [("N", DimKind::Size), ("M", DimKind::Size), ("ld", DimKind::Stride), ("lz", DimKind::Stride)];
     let (n, m) = (Size::dim(0), Size::dim(1));

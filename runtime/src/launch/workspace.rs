@@ -1,11 +1,12 @@
 //! Memory of launches themselves: what the blocks of one share, beside its tensors.
 //!
-//! **Rule.** Two launches that may overlap never share it. A prepared launch holds memory of its own for as long as it exists, and so does each
-//! launch of a graph; they are accesses like those of tensors, so that runs of one launch come one after the other. When a launch is dropped,
-//! its memory goes back to the stream that it was made for, where the next launch takes it, in the order of that stream.
+//! **Rule.** Two launches that may overlap never share it. A prepared launch holds memory of its own for as long as it
+//! exists, and so does each launch of a graph; they are accesses like those of tensors, so that runs of one launch come
+//! one after the other. When a launch is dropped, its memory goes back to the stream that it was made for, where the
+//! next launch takes it, in the order of that stream.
 //!
-//! **Zeros.** Memory that must be zero is kept apart from the rest. It is zeroed once, when it is allocated: a launch leaves it as it found it. Only
-//! a launch that failed may not, and then it is zeroed again.
+//! **Zeros.** Memory that must be zero is kept apart from the rest. It is zeroed once, when it is allocated: a launch
+//! leaves it as it found it. Only a launch that failed may not, and then it is zeroed again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

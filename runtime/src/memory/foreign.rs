@@ -26,10 +26,11 @@ impl Allocation {
 }
 
 impl<'m, T: Element, const R: usize> TensorRef<'m, T, R> {
-    /// A view of foreign device memory: address, shape, and strides in elements. `owner` is whatever keeps the memory alive.
+    /// A view of foreign device memory: address, shape, and strides in elements. `owner` is whatever keeps the memory
+    /// alive.
     ///
-    /// Launches on other streams than `stream` wait for it first, and `stream` waits for them afterwards: to its owner the
-    /// memory is used in the order of `stream`. A launch refuses foreign memory on the emulator.
+    /// Launches on other streams than `stream` wait for it first, and `stream` waits for them afterwards: to its owner
+    /// the memory is used in the order of `stream`. A launch refuses foreign memory on the emulator.
     ///
     /// A prepared launch cannot outlive the owner of its foreign memory:
     ///
@@ -43,8 +44,8 @@ impl<'m, T: Element, const R: usize> TensorRef<'m, T, R> {
     /// ```
     ///
     /// # Safety
-    /// - For `'m`, every element of the view is memory of the stream's device; the memory stays allocated until the work
-    ///   that was enqueued on `stream` by then is done (freeing it in stream order is enough).
+    /// - For `'m`, every element of the view is memory of the stream's device; the memory stays allocated until the
+    ///   work that was enqueued on `stream` by then is done (freeing it in stream order is enough).
     /// - Nothing else writes it while launches that read it are pending, other than in the order of `stream`.
     /// - It holds elements of type `T`.
     pub unsafe fn from_raw_parts<O: ?Sized>(

@@ -1,7 +1,7 @@
 //! Device memory as a cell: bytes that many handles may name, and of which nobody ever holds a `&[T]`.
 //!
-//! An [`Allocation`] is shared by the tensor that owns it, by prepared launches that keep it alive, and by running launches.
-//! Every access goes through its lock; a launch takes the locks of all its allocations in one order.
+//! An [`Allocation`] is shared by the tensor that owns it, by prepared launches that keep it alive, and by running
+//! launches. Every access goes through its lock; a launch takes the locks of all its allocations in one order.
 
 mod foreign;
 #[cfg(feature = "emulator")]

@@ -1,7 +1,8 @@
 //! Operations on columns: each rounds once to its type.
 //!
-//! Rounding is monotone, so the rounded results of an operation that is monotone in each operand lie between the rounded
-//! results at the ends; no outward rounding is needed. A fold whose order is free needs wider ones: see [`Widen`].
+//! Rounding is monotone, so the rounded results of an operation that is monotone in each operand lie between the
+//! rounded results at the ends; no outward rounding is needed. A fold whose order is free needs wider ones: see
+//! [`Widen`].
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Unary};

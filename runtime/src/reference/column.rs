@@ -1,7 +1,7 @@
 //! Columns: the values of one expression at a block of points.
 //!
-//! A column has one entry a point, or a single entry that stands for all. Exact columns (the usual case) are plain numbers;
-//! the others hold sets of admissible values.
+//! A column has one entry a point, or a single entry that stands for all. Exact columns (the usual case) are plain
+//! numbers; the others hold sets of admissible values.
 
 use std::sync::Arc;
 
@@ -152,7 +152,8 @@ impl Column {
         }
     }
 
-    /// For each point, the entry of `self` where `first` says yes, of `other` where it says no, both where it does not say.
+    /// For each point, the entry of `self` where `first` says yes, of `other` where it says no, both where it does not
+    /// say.
     pub(super) fn choose(&self, other: &Self, points: usize, first: impl Fn(usize) -> Option<bool>) -> Self {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) if (0..points).all(|i| first(i).is_some()) => {

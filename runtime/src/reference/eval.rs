@@ -1,8 +1,9 @@
 //! Evaluation of expressions at blocks of points.
 //!
-//! An equation is evaluated along its innermost axis, a block of points at a time; each node of an expression is visited
-//! once a block. A reduction inside runs over its axes one step at a time with all points side by side, or, where there is
-//! one point only, over blocks of its own innermost axis. What does not depend on a reduction's axes is evaluated outside it.
+//! An equation is evaluated along its innermost axis, a block of points at a time; each node of an expression is
+//! visited once a block. A reduction inside runs over its axes one step at a time with all points side by side, or,
+//! where there is one point only, over blocks of its own innermost axis. What does not depend on a reduction's axes is
+//! evaluated outside it.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};

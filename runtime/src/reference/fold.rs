@@ -1,18 +1,19 @@
 //! The general reduction with state.
 //!
-//! Without a `merge` the steps run in ascending order and the result is exact. With one, the order is free: the terms may be
-//! dealt to any number of partial states, each stepped from `init`, and merged in any bracketing. Where step and merge do not
-//! round (integers, maxima, comparisons) every order gives the same result, because the user states that `merge` makes the
-//! states a commutative monoid with `init` as its identity and `step` as merging with one term.
+//! Without a `merge` the steps run in ascending order and the result is exact. With one, the order is free: the terms
+//! may be dealt to any number of partial states, each stepped from `init`, and merged in any bracketing. Where step and
+//! merge do not round (integers, maxima, comparisons) every order gives the same result, because the user states that
+//! `merge` makes the states a commutative monoid with `init` as its identity and `step` as merging with one term.
 //!
-//! Where they round, that statement holds for real numbers only, and orders differ by rounding errors. No useful bound over all
-//! orders follows from the expressions alone: a `merge` may amplify errors without limit. What is given is an **estimate**: three
-//! orders (one chain; halves; 32 interleaved chains merged pairwise) are evaluated with sets that hold both the rounded and the
-//! unrounded value of every operation, and the hull of the three is widened by its own width on both sides. By chance none of the
-//! three may round where others do (a mean of 32 equal terms is divided by powers of two only): where their hull is one value and
-//! the state is multiplied, divided or given to a function, it is taken again from sets that are wider at every operation. A state
-//! that is only added up keeps its value: if three orders do not round, its terms have room to spare. Outputs that rest on an
-//! estimate say so ([`Evaluator::estimates`]).
+//! Where they round, that statement holds for real numbers only, and orders differ by rounding errors. No useful bound
+//! over all orders follows from the expressions alone: a `merge` may amplify errors without limit. What is given is an
+//! **estimate**: three orders (one chain; halves; 32 interleaved chains merged pairwise) are evaluated with sets that
+//! hold both the rounded and the unrounded value of every operation, and the hull of the three is widened by its own
+//! width on both sides. By chance none of the three may round where others do (a mean of 32 equal terms is divided by
+//! powers of two only): where their hull is one value and the state is multiplied, divided or given to a function, it
+//! is taken again from sets that are wider at every operation. A state that is only added up keeps its value: if three
+//! orders do not round, its terms have room to spare. Outputs that rest on an estimate say so
+//! ([`Evaluator::estimates`]).
 
 use std::rc::Rc;
 
@@ -133,8 +134,8 @@ impl Evaluator<'_> {
         Ok(Rc::from(hulls))
     }
 
-    /// Of each state that is a float, whether more than sums, comparisons and choices lead to it: then whether an order rounds depends on
-    /// how many terms meet where.
+    /// Of each state that is a float, whether more than sums, comparisons and choices lead to it: then whether an order
+    /// rounds depends on how many terms meet where.
     fn scaled(&self, states: &[FoldState]) -> Eval<Vec<bool>> {
         let own =
             |s: &FoldState| self.free.variable(s.variable) | self.free.variable(s.left) | self.free.variable(s.right);

@@ -221,8 +221,8 @@ impl Format {
         }
     }
 
-    /// Distance between neighbours at the magnitude of `x`: the unit of error bounds. That of infinity is that of the largest
-    /// finite number.
+    /// Distance between neighbours at the magnitude of `x`: the unit of error bounds. That of infinity is that of the
+    /// largest finite number.
     pub(super) fn ulp(self, x: f64) -> f64 {
         let magnitude = x.abs().min(self.max());
         if magnitude < self.min_normal() {

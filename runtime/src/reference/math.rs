@@ -1,5 +1,5 @@
-//! Math functions: of one value the very bits of [`tilewright_kernel::math`], of a set the values at its ends, widened by the stated
-//! bound. `approx::` functions differ between machines: theirs are sets always.
+//! Math functions: of one value the very bits of [`tilewright_kernel::math`], of a set the values at its ends, widened
+//! by the stated bound. `approx::` functions differ between machines: theirs are sets always.
 //!
 //! f16 and bf16 functions are the f32 function, rounded once more.
 
@@ -12,7 +12,8 @@ use super::interval::{Format, Interval, less};
 /// A function at one end of an interval.
 pub(super) type Ends<'a> = dyn Fn(f64) -> Interval + 'a;
 
-/// Error of the host's own functions in f64, relative, with a margin: they are good to one or two units in the last place.
+/// Error of the host's own functions in f64, relative, with a margin: they are good to one or two units in the last
+/// place.
 const HOST: f64 = 8.0 * f64::EPSILON;
 
 /// The result of an accurate function for one argument; none for other operations.
@@ -28,8 +29,9 @@ pub(super) fn exact(op: Unary, format: Format, x: f64) -> Option<f64> {
     Some(if format == Format::F32 { f64::from(y) } else { format.round(f64::from(y)) })
 }
 
-/// The values that are within the stated bound of a function over a non-empty interval. `monotone` applies a function to both ends and takes the
-/// hull. `None` for operations that are not functions of this room, and types that do not have the function.
+/// The values that are within the stated bound of a function over a non-empty interval. `monotone` applies a function
+/// to both ends and takes the hull. `None` for operations that are not functions of this room, and types that do not
+/// have the function.
 pub(super) fn function(
     op: Unary,
     format: Format,
@@ -142,8 +144,8 @@ fn periodic(stated: &Bound, x: Interval, peak: f64) -> Interval {
 
 /// The error function, to a few units in the last place of f64.
 ///
-/// erf x = 2/√π · e^(−x²) · Σ 2ⁿ x^(2n+1) / (2n+1)!!, a series of terms of one sign (Abramowitz & Stegun 7.1.6), below 6; from
-/// there 1 − erf x is less than 2.2e-17.
+/// erf x = 2/√π · e^(−x²) · Σ 2ⁿ x^(2n+1) / (2n+1)!!, a series of terms of one sign (Abramowitz & Stegun 7.1.6), below
+/// 6; from there 1 − erf x is less than 2.2e-17.
 pub(super) fn erf(x: f64) -> f64 {
     let a = x.abs();
     if x.is_nan() || a >= 6.0 {

@@ -57,11 +57,12 @@ const STACK: usize = 256 << 20;
 /// Blocks that one thread evaluates before it takes more.
 const CHUNK: usize = 16;
 
-/// Evaluates a kernel's algorithm for these arguments. Reads inputs and the old values of in-place tensors; writes nothing.
+/// Evaluates a kernel's algorithm for these arguments. Reads inputs and the old values of in-place tensors; writes
+/// nothing.
 ///
 /// # Errors
-/// [`Error::Refused`] where a launch with these arguments would be refused for its shapes or facts; [`Error::Reference`] where
-/// the algorithm cannot be evaluated; the failure of a device while the inputs are read.
+/// [`Error::Refused`] where a launch with these arguments would be refused for its shapes or facts;
+/// [`Error::Reference`] where the algorithm cannot be evaluated; the failure of a device while the inputs are read.
 pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference> {
     reference_within(kernel, arguments, u64::MAX)
 }

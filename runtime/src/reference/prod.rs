@@ -1,6 +1,7 @@
 //! Float products in free order.
 //!
-//! A `prod` of n factors has relative error at most (n − 1)u / (1 − (n − 1)u) unless a partial product leaves the normal range.
+//! A `prod` of n factors has relative error at most (n − 1)u / (1 − (n − 1)u) unless a partial product leaves the
+//! normal range.
 
 use super::arith;
 use super::interval::{Format, Interval, lowest_bit};

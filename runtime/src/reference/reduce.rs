@@ -80,8 +80,8 @@ impl Accumulator {
         Self::Exact { op, element, value }
     }
 
-    /// Takes one term a point (or all of a column's entries as terms of the one point), where `active` says so. `position` is
-    /// the index of the term, of the first one if there are several.
+    /// Takes one term a point (or all of a column's entries as terms of the one point), where `active` says so.
+    /// `position` is the index of the term, of the first one if there are several.
     pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, position: i64, active: Option<&[bool]>) {
         let is_active = |i: usize| active.is_none_or(|a| a[i]);
         match self {

@@ -35,10 +35,10 @@ use crate::tensor::Input;
 /// # Ok(()) }
 /// ```
 ///
-/// An algorithm denotes a set of outputs: float sums may be taken in any order, and `approx::` functions may be off by a stated bound.
-/// Where nothing is free the set is one value, and a check compares bit by bit (any NaN equals any other). The sets hold every
-/// admissible output, with one exception: those that rest on a `fold` whose `merge` rounds are estimates
-/// ([`ReferenceOutput::is_estimate`]).
+/// An algorithm denotes a set of outputs: float sums may be taken in any order, and `approx::` functions may be off by
+/// a stated bound. Where nothing is free the set is one value, and a check compares bit by bit (any NaN equals any
+/// other). The sets hold every admissible output, with one exception: those that rest on a `fold` whose `merge` rounds
+/// are estimates ([`ReferenceOutput::is_estimate`]).
 #[derive(Clone, Debug)]
 pub struct Reference {
     kernel: String,
@@ -84,7 +84,8 @@ pub struct Agreement {
     pub elements: usize,
     /// Number of elements for which one value only was admissible.
     pub exact: usize,
-    /// Largest distance from the middle of an admissible interval, as a part of half its width: 0 is the middle, 1 the very end.
+    /// Largest distance from the middle of an admissible interval, as a part of half its width: 0 is the middle, 1 the
+    /// very end.
     pub worst: f64,
     /// Whether the sets are an estimate: [`ReferenceOutput::is_estimate`].
     pub estimate: bool,
@@ -173,8 +174,8 @@ impl Reference {
     /// Whether every element of a tensor is admissible as the output with this name.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] with the first element that is not; [`Error::Layout`] for an unknown output, another element type or
-    /// another shape; a failure of the device.
+    /// [`Error::Mismatch`] with the first element that is not; [`Error::Layout`] for an unknown output, another element
+    /// type or another shape; a failure of the device.
     pub fn check<T: Element, const R: usize>(&self, name: &str, tensor: &dyn Input<T, R>) -> Result<Agreement> {
         let output = self.output(name)?;
         let found = GivenTensor::new(&tensor.parts(), false);
@@ -194,9 +195,9 @@ impl ReferenceOutput<'_> {
         self.element
     }
 
-    /// Whether the admissible sets are an estimate and no bound: a `fold` whose `merge` rounds may take its terms in any order, and
-    /// what all orders have in common is known of real numbers only. An admissible element may then lie outside its set,
-    /// which a mismatch does not prove wrong.
+    /// Whether the admissible sets are an estimate and no bound: a `fold` whose `merge` rounds may take its terms in
+    /// any order, and what all orders have in common is known of real numbers only. An admissible element may then lie
+    /// outside its set, which a mismatch does not prove wrong.
     pub fn is_estimate(&self) -> bool {
         self.estimate
     }

@@ -167,8 +167,8 @@ impl Free {
             axes: algorithm.axes.len(),
             variables,
         };
-        // Sets only grow, and values and indices refer to each other without cycles: repeat until nothing changes. Lists are
-        // in dependency order, so that two rounds do for all but nested gathers.
+        // Sets only grow, and values and indices refer to each other without cycles: repeat until nothing changes.
+        // Lists are in dependency order, so that two rounds do for all but nested gathers.
         loop {
             let before = (free.values.clone(), free.indices.clone());
             for (i, index) in algorithm.indices.iter().enumerate() {

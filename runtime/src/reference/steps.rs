@@ -1,5 +1,5 @@
-//! How a reduction runs: over its axes one step at a time with all points side by side, or at one point after the other over
-//! blocks of its innermost axis.
+//! How a reduction runs: over its axes one step at a time with all points side by side, or at one point after the other
+//! over blocks of its innermost axis.
 
 use tilewright_kernel::algorithm::{AxisId, Order, Reduction, Run, Value, ValueId};
 

@@ -4,12 +4,13 @@
 //!
 //! > |computed − exact| ≤ (n − 1) · u · Σ|xᵢ|
 //!
-//! with u half a unit in the last place of 1 (Jeannerod and Rump, "Improved error bounds for inner products in floating-point
-//! arithmetic", 2013; sums are exact where they underflow). The exact value is accumulated in f64, for f64 terms in two of them,
-//! with its own error added. Where no rounding can happen the result is exact: fewer than three terms, or terms that are
-//! multiples of one power of two so large that every partial sum is representable. A partial sum that may overflow makes
-//! infinity admissible, and NaN where overflow in both directions is possible. An `unordered` sum may be added up in memory, where operands and results
-//! of `f32` that are subnormal count as zeros (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
+//! with u half a unit in the last place of 1 (Jeannerod and Rump, "Improved error bounds for inner products in
+//! floating-point arithmetic", 2013; sums are exact where they underflow). The exact value is accumulated in f64, for
+//! f64 terms in two of them, with its own error added. Where no rounding can happen the result is exact: fewer than
+//! three terms, or terms that are multiples of one power of two so large that every partial sum is representable. A
+//! partial sum that may overflow makes infinity admissible, and NaN where overflow in both directions is possible. An
+//! `unordered` sum may be added up in memory, where operands and results of `f32` that are subnormal count as zeros
+//! (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
@@ -17,8 +18,8 @@ use super::reduce::Along;
 
 /// Float sums at a number of points.
 ///
-/// Once no sum can be exact any more, and while all terms are finite single values, two numbers a point are enough; they are
-/// kept apart from the rest, so that the loop over the points is a vector loop.
+/// Once no sum can be exact any more, and while all terms are finite single values, two numbers a point are enough;
+/// they are kept apart from the rest, so that the loop over the points is a vector loop.
 pub(super) struct Sums {
     each: Vec<Sum>,
     format: Format,
@@ -239,7 +240,8 @@ impl Sum {
             return Interval::exact(if value == 0.0 { 0.0 } else { value });
         }
         let roundings = (n - 1.0) * format.unit_roundoff() * self.magnitude;
-        // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part sum.
+        // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part
+        // sum.
         let ours = match format {
             Format::F64 if self.exact => 2.0 * f64::EPSILON * (self.lo.abs() + n * n * f64::EPSILON * self.magnitude),
             _ => 2.0 * n * f64::EPSILON * self.magnitude,

@@ -19,8 +19,8 @@ pub(super) struct Values {
     pub(super) missing: Option<Missing>,
 }
 
-/// Elements without a value. The box of an intermediate holds all that is read, and may hold more; what nothing reads need not
-/// exist.
+/// Elements without a value. The box of an intermediate holds all that is read, and may hold more; what nothing reads
+/// need not exist.
 #[derive(Clone, Debug)]
 pub(super) struct Missing {
     /// By offset.

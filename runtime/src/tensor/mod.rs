@@ -26,8 +26,8 @@ use crate::memory::Allocation;
 
 /// A tensor on a device, row-major and contiguous, that owns its memory.
 ///
-/// Rank 0 is one element. Its memory is freed when the last of the tensor, its prepared launches and its running launches is
-/// gone; none of them needs to be waited for.
+/// Rank 0 is one element. Its memory is freed when the last of the tensor, its prepared launches and its running
+/// launches is gone; none of them needs to be waited for.
 pub struct Tensor<T: Element, const R: usize> {
     allocation: Arc<Allocation>,
     layout: Layout<R>,

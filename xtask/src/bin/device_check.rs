@@ -1,7 +1,8 @@
 //! Runs kernels on the emulator and on the GPU of this machine, compares, and times: the program of the device bundle.
 //!
-//! `device-check [--json FILE] [--seed S] [--no-ops] [--no-times] PATH…`, where a path is a Rust file or a folder of them.
-//! `device-check --row KERNEL M=8192,N=4096 PATH…` times one kernel and prints JSON.
+//! `device-check [--json FILE] [--seed S] [--no-ops] [--no-times]
+//! PATH…`, where a path is a Rust file or a folder of them. `device-check --row KERNEL M=8192,N=4096 PATH…` times one
+//! kernel and prints JSON.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
-//! `cargo xtask replay save|compare`: what the compiler makes of many sources, kept and compared with what it makes of the same sources
-//! later. A change that should keep everything shows that it did; another shows what it changed and what that costs.
+//! `cargo xtask replay save|compare`: what the compiler makes of many sources, kept and compared with what it makes of
+//! the same sources later. A change that should keep everything shows that it did; another shows what it changed and
+//! what that costs.
 //!
 //! | room | holds |
 //! | --- | --- |

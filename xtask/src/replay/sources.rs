@@ -1,4 +1,5 @@
-//! What is compiled: every Rust file, page and list of kernels of the repository, the target programs beside it, and generated kernels.
+//! What is compiled: every Rust file, page and list of kernels of the repository, the target programs beside it, and
+//! generated kernels.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +9,8 @@ use tilewright_campaign::{compose, generate};
 
 use crate::{Failure, kernels, ops, root};
 
-/// Folders of Rust files with kernels, right and wrong ones, relative to the root. The last lies beside the repository, if it is there.
+/// Folders of Rust files with kernels, right and wrong ones, relative to the root. The last lies beside the repository,
+/// if it is there.
 const FOLDERS: [&str; 7] =
     ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.

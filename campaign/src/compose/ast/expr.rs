@@ -142,7 +142,7 @@ pub enum States {
     Best,
     /// The least, the sum of the second terms, and how many there are.
     Three,
-    /// In order: the last one, and how often one was above the one in front of it.
+    /// In order: the last one, and how often one was above the one before it.
     Rises,
     /// In order: sums of every second term, which change places.
     Alternate,
@@ -213,7 +213,7 @@ pub struct Reduce {
     pub by: Reduction,
     /// Its axes with extents that no range exceeds.
     pub axes: Vec<(String, Extent)>,
-    /// The range of each axis that does not have its whole extent; those behind the last one have.
+    /// The range of each axis that does not have its whole extent; those after the last one have.
     pub ranges: Vec<Option<Ends>>,
     /// Whether ranges are left to be inferred.
     pub inferred: bool,

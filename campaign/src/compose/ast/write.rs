@@ -40,7 +40,7 @@ impl End {
         }
     }
 
-    /// Behind `..=`, if that is as short.
+    /// After `..=`, if that is as short.
     fn included(&self) -> Option<String> {
         let is_next = self.axis.as_ref().is_some_and(|a| a.1 > 0) && self.plus == super::Extent::literal(1);
         is_next.then(|| Self { axis: self.axis.clone(), plus: super::Extent::default() }.write())

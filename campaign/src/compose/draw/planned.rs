@@ -75,7 +75,7 @@ fn kind(rng: &mut Rng, ty: Type) -> (Type, Option<States>) {
     (ty, rng.chance(14).then(|| *rng.pick(&States::ALL)))
 }
 
-/// Which tensors there are, and who reads whom: each intermediate is read by one or two of those in front of it.
+/// Which tensors there are, and who reads whom: each intermediate is read by one or two of those before it.
 pub(super) fn planned(rng: &mut Rng, axes: &[&'static str], ty: Type) -> Vec<Planned> {
     let mut list: Vec<Planned> = Vec::new();
     let outputs = if rng.chance(28) { 2 } else { 1 };

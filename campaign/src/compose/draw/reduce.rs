@@ -23,8 +23,8 @@ const KINDS: [Reduction; 15] = [
 ];
 
 impl Draw<'_> {
-    /// Ranges that are not whole axes; the extents of the reduction's axes are then what they reach. What a range follows
-    /// may be an axis around, or the reduction's own in front.
+    /// Ranges that are not whole axes; the extents of the reduction's axes are then what they reach. What a range
+    /// follows may be an axis around, or the reduction's own in front.
     pub(super) fn ranges(&mut self, axes: &Axes, reduces: &[&str], around: &mut Axes) -> Vec<Option<Ends>> {
         let mut ranges = Vec::new();
         for n in axes.len()..axes.len() + reduces.len() {
@@ -141,7 +141,8 @@ impl Draw<'_> {
         Expr::Reduce(Box::new(Reduce { by, axes, ranges, inferred: false, of: ty, term, second: None }))
     }
 
-    /// An equation that reduces nothing as a whole may still have a reduction in it, and a term another one, whose range may follow what is around.
+    /// An equation that reduces nothing as a whole may still have a reduction in it, and a term another one, whose
+    /// range may follow what is around.
     pub(super) fn beside_reductions(&mut self, axes: &Axes, value: Expr, ty: Type) -> Expr {
         let free = ["i", "j", "k"].into_iter().find(|a| !axes.iter().any(|b| b.0 == *a));
         let Some(axis) = free.filter(|_| !axes.is_empty() && self.rng.chance(5)) else { return value };

@@ -70,7 +70,8 @@ impl<'a> Evaluation<'a> {
             }
             Reduction::Prod => {
                 let mut product = ty.number(1);
-                // What overflows on the way meets a zero in some orders only. With an infinite term each order has the same.
+                // What overflows on the way meets a zero in some orders only. With an infinite term each order has the
+                // same.
                 let finite = terms.iter().all(|t| t.float().is_finite());
                 let size: f64 = terms.iter().map(|t| t.float().abs().max(1.0)).product();
                 let size = if finite { size.min(f64::MAX) } else { size };

@@ -171,7 +171,7 @@ impl Plan<'_> {
         let path = self.path(&output.name);
         let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
         let Some((mut at, mut fits)) = self.fitting(&path, &axes, false) else { return };
-        // Results are known behind the loops over the terms.
+        // Results are known after the loops over the terms.
         let nest = self.nests.iter().find(|n| n.0 == output.name).map(|n| n.1.clone()).unwrap_or_default();
         for _ in 0..12 {
             let known = nest.loops.iter().take(at + 1).all(|l| !l.reduced);

@@ -37,8 +37,8 @@ impl Plan<'_> {
         common
     }
 
-    /// Whether what reads a tensor asks for it in boxes that differ by more than where they start: what is read there is
-    /// then not known to be one box, either (TW0706).
+    /// Whether what reads a tensor asks for it in boxes that differ by more than where they start: what is read there
+    /// is then not known to be one box, either (TW0706).
     pub(super) fn several(&self, tensor: &str) -> bool {
         let mut shapes: Vec<Vec<Index>> = Vec::new();
         for reader in &self.kernel.equations {

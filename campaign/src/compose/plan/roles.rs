@@ -62,8 +62,8 @@ impl Plan<'_> {
         self.roles = Some(Roles { all, registers });
     }
 
-    /// The role that a stage or a copy in shared memory says, if it says one, and the units that it has then. What loads
-    /// reads no other role's work; what is in between does.
+    /// The role that a stage or a copy in shared memory says, if it says one, and the units that it has then. What
+    /// loads reads no other role's work; what is in between does.
     pub(super) fn role(&mut self, is_copy: bool, units: Units) -> (Option<&'static str>, Units) {
         let Some(roles) = self.roles.clone() else { return (None, units) };
         let middle = self.chance(25, &["roles-three", "role-chain"]);

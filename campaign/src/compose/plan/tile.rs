@@ -139,7 +139,7 @@ impl Plan<'_> {
         Axis { of: vec![name.clone()], tile: vec![name.clone()], name, divides, counts: Vec::new(), size: None }
     }
 
-    /// What stands in front of boxes.
+    /// What stands before boxes.
     fn view(&mut self, view: &mut Vec<Axis>, ops: &mut Vec<String>) {
         if self.chance(6, &["resize-copy"]) {
             let at = self.rng.below(view.len());

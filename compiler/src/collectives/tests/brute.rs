@@ -1,5 +1,6 @@
-//! Random units and nests against the oracle: no wrong accept, no wrong refusal, and what a refusal says is so; guards select the sets; needs
-//! of operations; who holds arrays. Launches have up to 2,048 threads. `TILEWRIGHT_COLLECTIVES=SEED,COUNT` runs other nests than CI does.
+//! Random units and nests against the oracle: no wrong accept, no wrong refusal, and what a refusal says is so; guards
+//! select the sets; needs of operations; who holds arrays. Launches have up to 2,048 threads.
+//! `TILEWRIGHT_COLLECTIVES=SEED,COUNT` runs other nests than CI does.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -277,7 +278,8 @@ fn one(random: &mut Random, shape: Shape, tally: &mut Tally) {
     holding(random, &ours, &theirs, tally);
 }
 
-/// Whether every iteration is what is needed: by the definition, and, where amounts are not free, by a list of all sets that are.
+/// Whether every iteration is what is needed: by the definition, and, where amounts are not free, by a list of all sets
+/// that are.
 fn needs(place: &State, unit: Option<oracle::Plain>) -> bool {
     let Some(unit) = unit else { return false };
     let by_definition = place.sets.iter().all(|(_, set)| oracle::is_unit(&unit, set));
@@ -402,7 +404,7 @@ fn holding(random: &mut Random, nest: &Nest, place: &State, tally: &mut Tally) {
             true
         }
         3 => {
-            // What is not distributed comes behind.
+            // What is not distributed comes after.
             indices.push(None);
             extents.push(4);
             false

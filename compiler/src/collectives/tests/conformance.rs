@@ -5,7 +5,8 @@ use super::super::{
 };
 use super::{binds, nest, unit};
 
-/// An accepted nest: the threads of each iteration are, along the iterators, these distances apart, and runs of neighbours.
+/// An accepted nest: the threads of each iteration are, along the iterators, these distances apart, and runs of
+/// neighbours.
 struct Accepted {
     id: &'static str,
     shape: (u64, u64),
@@ -187,7 +188,8 @@ pub(super) enum Class {
     Arrangement,
 }
 
-/// The row's name, cluster and block, nest, needed unit if the nest stands, class, and the position of the loop to change, if one is enough.
+/// The row's name, cluster and block, nest, needed unit if the nest stands, class, and the position of the loop to
+/// change, if one is enough.
 pub(super) type Refused = (&'static str, (u64, u64), &'static str, &'static str, Class, Option<usize>);
 
 #[rustfmt::skip]
@@ -242,7 +244,8 @@ fn class_of_loop(fault: &LoopFault) -> Class {
     }
 }
 
-/// Every row is refused for its reason, and what is proposed makes it go away; nothing is proposed for units that no launch of the shape has.
+/// Every row is refused for its reason, and what is proposed makes it go away; nothing is proposed for units that no
+/// launch of the shape has.
 pub(super) fn are_refused(rows: &[Refused]) {
     for (id, shape, text, needed, class, culprit) in rows {
         let shape = Shape::new(shape.0, shape.1).unwrap();

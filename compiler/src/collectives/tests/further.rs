@@ -1,9 +1,10 @@
-//! Rows beside those of the published table, each derived by hand from its rules: every kind of unit, of range and of refusal at the places where
-//! a neighbouring rule would say otherwise.
+//! Rows beside those of the published table, each derived by hand from its rules: every kind of unit, of range and of
+//! refusal at the places where a neighbouring rule would say otherwise.
 
 use super::conformance::{Class, Expected, Refused, are_refused, set};
 
-/// The row, cluster and block, nest, iterations, distances, first and last iteration, idle threads, units that are here and that are not.
+/// The row, cluster and block, nest, iterations, distances, first and last iteration, idle threads, units that are here
+/// and that are not.
 type Row = (
     &'static str,
     (u64, u64),

@@ -46,8 +46,8 @@ fn unit(text: &str) -> Unit {
     unit.scaled(scale).unwrap()
 }
 
-/// A nest from text: `2 x warpgroup > W 0..3 > 4 x 8 thread`, where `W` is a range of warps that run one iteration; `2 of 1..5 warp` are two
-/// iterations that a range of units shares.
+/// A nest from text: `2 x warpgroup > W 0..3 > 4 x 8 thread`, where `W` is a range of warps that run one iteration;
+/// `2 of 1..5 warp` are two iterations that a range of units shares.
 fn binds(text: &str) -> Vec<Bind> {
     let bind = |part: &str| {
         if let Some((low, high)) = part.strip_prefix("W ").and_then(|range| range.split_once("..")) {

@@ -1,4 +1,5 @@
-//! The definitions once more, over plain lists: a unit is its extents and boxes, a set is its members, and everything is searched for.
+//! The definitions once more, over plain lists: a unit is its extents and boxes, a set is its members, and everything
+//! is searched for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +69,8 @@ fn fine(unit: &Plain) -> Option<Plain> {
     Some(fine)
 }
 
-/// The coordinates that occur along each dimension, if the members are all threads with such coordinates, and there is one.
+/// The coordinates that occur along each dimension, if the members are all threads with such coordinates, and there is
+/// one.
 fn sides(extents: &[u64], set: &Members) -> Option<Vec<BTreeSet<u64>>> {
     let mut allowed: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); extents.len()];
     for t in set {
@@ -87,8 +89,8 @@ pub fn is_unit(unit: &Plain, set: &Members) -> bool {
     allowed.iter().zip(&fine.boxes).all(|(a, b)| *b == 0 || a.len() as u64 == *b)
 }
 
-/// Every set that is such a unit, by enumeration: each thread has the number of the one that it is in. None if amounts are free, or no set
-/// is one.
+/// Every set that is such a unit, by enumeration: each thread has the number of the one that it is in. None if amounts
+/// are free, or no set is one.
 pub fn units(unit: &Plain) -> Option<Vec<u64>> {
     let fine = fine(unit).filter(|fine| !fine.boxes.contains(&0))?;
     let threads: u64 = fine.extents.iter().product();

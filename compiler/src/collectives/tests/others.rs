@@ -77,7 +77,7 @@ fn threads_hold_the_elements_that_their_loops_index() {
     let lanes = nest(1, 256, "8 x warp > 32 x thread");
     let held = array(&[8, 32, 4]).used(&lanes, &[Some(0), Some(1), None]).unwrap();
     assert_eq!((held.first.to_string(), held.pitches), ("0".to_owned(), vec![32, 1]));
-    // Indices in another order, twice, missing, or behind others.
+    // Indices in another order, twice, missing, or after others.
     for indices in [&[Some(1), Some(0)][..], &[Some(0)], &[None, Some(0), Some(1)], &[Some(0), Some(1), Some(1)]] {
         let fault = array(&[8, 32, 4]).used(&lanes, indices).unwrap_err();
         assert!(matches!(fault, HoldingFault::Indices { .. }), "{fault:?}");

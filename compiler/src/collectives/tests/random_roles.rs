@@ -1,5 +1,5 @@
-//! Random launches with roles: which there are, by the rules one after another on a list of warps; and who runs a place in a role, as a range of
-//! thread numbers.
+//! Random launches with roles: which there are, by the rules one after another on a list of warps; and who runs a place
+//! in a role, as a range of thread numbers.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,8 @@
-//! Elements and predicates: operations on narrow types are spelled out as those of their arithmetic type, rounded or wrapped once.
+//! Elements and predicates: operations on narrow types are spelled out as those of their arithmetic type, rounded or
+//! wrapped once.
 //!
-//! Only bits are folded here (casts between integers, exact widenings, predicates): floating-point results are the machine's.
+//! Only bits are folded here (casts between integers, exact widenings, predicates): floating-point results are the
+//! machine's.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
@@ -273,8 +275,8 @@ impl Builder {
         self.pure(Op::FromIndex(a), Type::Element(to), Range::ALL, true)
     }
 
-    /// An integer element as an index of type `ty`: any integer as `I64`, those of at most 32 signed bits as `I32`. A `u64` of
-    /// 2⁶³ and more becomes negative, so that it is outside every range that it should be outside of.
+    /// An integer element as an index of type `ty`: any integer as `I64`, those of at most 32 signed bits as `I32`. A
+    /// `u64` of 2⁶³ and more becomes negative, so that it is outside every range that it should be outside of.
     pub fn to_index(&mut self, a: ValueId, ty: Type) -> ValueId {
         let Value { op, ty: from, .. } = *self.kernel.value(a);
         let Type::Element(element) = from else { return self.pure(Op::ToIndex(a), ty, Range::ALL, true) };

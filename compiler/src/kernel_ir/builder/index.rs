@@ -1,8 +1,9 @@
 //! Index integers and predicates over them: constants are folded, ranges are carried along.
 //!
-//! Rewrites keep the mathematical value. An intermediate result may leave the width of its type where the value that the caller
-//! asked for does not (`(i − 1)·s + s`): addition, subtraction and multiplication are then right modulo 2ⁿ, which is all that the
-//! other operations of the same expression need. Whoever reads an operand on its own asks for its range first.
+//! Rewrites keep the mathematical value. An intermediate result may leave the width of its type where the value that
+//! the caller asked for does not (`(i − 1)·s + s`): addition, subtraction and multiplication are then right modulo 2ⁿ,
+//! which is all that the other operations of the same expression need. Whoever reads an operand on its own asks for its
+//! range first.
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
@@ -45,8 +46,9 @@ impl Builder {
         self.pure(Op::ThreadIndex, Type::I32, Range::new(0, last), last == 0)
     }
 
-    /// Number of the thread in its role, counted from the first one of that; in its block outside of roles. Where roles do not begin with the
-    /// block, it is a value of the role: what is known of it does not hold for other roles, to which the same difference may be something else.
+    /// Number of the thread in its role, counted from the first one of that; in its block outside of roles. Where roles
+    /// do not begin with the block, it is a value of the role: what is known of it does not hold for other roles, to
+    /// which the same difference may be something else.
     pub fn thread_in_role(&mut self) -> ValueId {
         let thread = self.thread_index();
         let Some(role) = self.role() else { return thread };
@@ -92,8 +94,8 @@ impl Builder {
     /// A dimension or stride; as `I32` only where it is known to fit.
     pub fn dim(&mut self, dim: u16, ty: Type) -> ValueId {
         let around = usize::from(dim).checked_sub(self.kernel.signature.dims.len());
-        // A loop around: see `loops_around`. One without a value stays a dimension that does not exist, which the verifier refuses where anything
-        // depends on it.
+        // A loop around: see `loops_around`. One without a value stays a dimension that does not exist, which the
+        // verifier refuses where anything depends on it.
         if let Some(value) = around.and_then(|n| self.around.get(n).copied().flatten()) {
             return self.index_convert(value, ty);
         }
@@ -387,8 +389,8 @@ impl Builder {
         }
     }
 
-    /// x and r of a value x·d + r; no r if it is 0. The parts are read on their own, so both must fit the width: for 32 bits that
-    /// is known only of terms that are not negative.
+    /// x and r of a value x·d + r; no r if it is 0. The parts are read on their own, so both must fit the width: for 32
+    /// bits that is known only of terms that are not negative.
     fn split_multiple(&mut self, value: ValueId, divisor: i64, depth: u32) -> Option<(ValueId, Option<ValueId>)> {
         if let Some((x, c)) = self.times_literal(value) {
             if c % divisor != 0 {

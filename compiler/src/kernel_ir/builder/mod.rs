@@ -1,9 +1,9 @@
 //! The builder: regions, statements, and where a value is bound.
 //!
-//! A pure operation is numbered (asking twice gives the same value) and bound in the **outermost** region in which its operands
-//! exist, so that whatever does not depend on a loop is computed before it. Nothing traps, so that conditions do not hold an
-//! operation back. The binding is appended to that region while inner ones are still open, that is, in front of the loop or branch
-//! that is being built.
+//! A pure operation is numbered (asking twice gives the same value) and bound in the **outermost** region in which its
+//! operands exist, so that whatever does not depend on a loop is computed before it. Nothing traps, so that conditions
+//! do not hold an operation back. The binding is appended to that region while inner ones are still open, that is, in
+//! front of the loop or branch that is being built.
 //!
 //! The builder trusts its caller with types and scopes: [`verify`](super::verify()) finds every mistake.
 
@@ -32,7 +32,7 @@ pub struct Builder {
     /// The open loops and branches, outermost first.
     frames: Vec<Frame>,
     line: u32,
-    /// What numbers behind those of the dimensions stand for.
+    /// What numbers after those of the dimensions stand for.
     around: Vec<Option<ValueId>>,
     /// Loads of tensors that the kernel does not write: the first with each shape, by region.
     loads: BTreeMap<LoadKey, (ValueId, Vec<ValueId>)>,
@@ -117,7 +117,8 @@ impl Builder {
         }
     }
 
-    /// From here on [`Builder::dim`] knows the indices of loops around by the numbers behind those of the dimensions; what it knew before.
+    /// From here on [`Builder::dim`] knows the indices of loops around by the numbers after those of the dimensions;
+    /// what it knew before.
     pub fn loops_around(&mut self, values: Vec<Option<ValueId>>) -> Vec<Option<ValueId>> {
         std::mem::replace(&mut self.around, values)
     }
@@ -444,8 +445,8 @@ impl Builder {
         self.push(self.line, StatementKind::Update(Update { workspace, offset, op, value }));
     }
 
-    /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks do, and tells the others;
-    /// whether it is the last of them.
+    /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks
+    /// do, and tells the others; whether it is the last of them.
     pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         let predicate = self.arrive_untold(counters, at, blocks);
         let facts = Facts { range: Range::ALL, uniform: true, cluster: false };
@@ -546,11 +547,11 @@ impl Builder {
         self.push(self.line, StatementKind::AwaitFetches { pending });
     }
 
-    /// The value of the lane whose number differs in the bits of `mask`, from 1 to 31; by all threads of the block. A lane without
-    /// a partner gets its own.
+    /// The value of the lane whose number differs in the bits of `mask`, from 1 to 31; by all threads of the block. A
+    /// lane without a partner gets its own.
     ///
-    /// Threads agree on it where they agree on what they give. Of an index integer nothing else is known: what each lane gives need
-    /// only be in range where that lane uses it.
+    /// Threads agree on it where they agree on what they give. Of an index integer nothing else is known: what each
+    /// lane gives need only be in range where that lane uses it.
     pub fn shuffle(&mut self, value: ValueId, mask: u32) -> ValueId {
         let Value { ty, facts, .. } = *self.kernel.value(value);
         let facts = Facts { range: Range::ALL, ..facts };
@@ -645,7 +646,7 @@ impl Builder {
         self.push(self.line, StatementKind::AllowLaunches);
     }
 
-    /// Lets copies that are started behind the next [`Builder::sync`] see what this thread wrote to shared memory.
+    /// Lets copies that are started after the next [`Builder::sync`] see what this thread wrote to shared memory.
     pub fn publish(&mut self) {
         self.push(self.line, StatementKind::Publish);
     }

@@ -1,7 +1,7 @@
 //! Value numbering: the same operation on the same operands is the same value.
 //!
-//! An open-addressing table of our own: the order of its slots never reaches output, and it is fast in the unoptimised builds that
-//! procedural macros run in.
+//! An open-addressing table of our own: the order of its slots never reaches output, and it is fast in the unoptimised
+//! builds that procedural macros run in.
 
 use super::super::{Op, Type, ValueId};
 

@@ -1,8 +1,9 @@
 //! What blocks do together: updates of an element that all of them may make, and counters at which they arrive.
 //!
-//! A block arrives by one `atom` of its first thread, which releases what the block did and acquires what those did that arrived before
-//! (PTX manual 8.9, release and acquire patterns; causality order takes in what the barriers in front and behind order). `atom.inc` wraps at the
-//! number of blocks, so that the counter is zero again for the next launch. Where other threads must know, `bar.red` tells them.
+//! A block arrives by one `atom` of its first thread, which releases what the block did and acquires what those did
+//! that arrived before (PTX manual 8.9, release and acquire patterns; causality order takes in what the barriers
+//! before and after order). `atom.inc` wraps at the number of blocks, so that the counter is zero again for the next
+//! launch. Where other threads must know, `bar.red` tells them.
 
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 

@@ -1,9 +1,9 @@
 //! Conversions: Rust's `as`, with one rounding.
 //!
-//! PTX converts between most types in one instruction. What it lacks at the lowest target is built with *rounding to odd*
-//! (Boldo and Melquiond, "When double rounding is odd", 2004): a wide number is first cut to `f32` towards zero, and its last bit is
-//! set if anything was lost. A format with at least two bits fewer, which every narrower float is, is then rounded to correctly.
-//! How an `f32` becomes a type for storage is in `storage`.
+//! PTX converts between most types in one instruction. What it lacks at the lowest target is built with *rounding to
+//! odd* (Boldo and Melquiond, "When double rounding is odd", 2004): a wide number is first cut to `f32` towards zero,
+//! and its last bit is set if anything was lost. A format with at least two bits fewer, which every narrower float is,
+//! is then rounded to correctly. How an `f32` becomes a type for storage is in `storage`.
 
 use tilewright_kernel::ElementType;
 use tilewright_ptx::{Operand, RegId, ScalarType};

@@ -1,7 +1,8 @@
 //! What blocks of a cluster do together: their barrier, and accesses of each other's shared memory.
 //!
-//! `mapa` gives the address that an element of the block's own shared memory has in another block (PTX manual 9.7.9.23); buffers lie at the same
-//! place in all of them. The barrier's arrival releases and its wait acquires at the scope of the cluster (9.7.13.3).
+//! `mapa` gives the address that an element of the block's own shared memory has in another block (PTX manual
+//! 9.7.9.23); buffers lie at the same place in all of them. The barrier's arrival releases and its wait acquires at the
+//! scope of the cluster (9.7.13.3).
 
 use tilewright_ptx::{Address, AddressBase, RegId, ScalarType};
 
@@ -41,7 +42,7 @@ impl Entry<'_> {
         self.load_from("ld.shared::cluster", Address::reg(there).offset(bytes), load);
     }
 
-    /// An address in shared memory as a register, and bytes behind it.
+    /// An address in shared memory as a register, and bytes after it.
     pub(super) fn split(&mut self, address: Address) -> (RegId, i64) {
         match address.base {
             AddressBase::Reg(register) => (register, address.offset),

@@ -61,7 +61,8 @@ pub(super) struct Entry<'a> {
 pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) -> Result<Function, EmitError> {
     let mut f = FunctionBuilder::entry(kernel.signature.name.as_str());
     f.directive(Directive::Reqntid(vec![kernel.signature.threads, 1, 1]));
-    // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs more than a block.
+    // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs
+    // more than a block.
     f.directive(Directive::Minnctapersm(1));
     if kernel.signature.cluster > 1 {
         f.directive(Directive::Reqnctapercluster(vec![kernel.signature.cluster, 1, 1]));
@@ -164,8 +165,8 @@ impl Entry<'_> {
         self.add(mnemonic, operands.into_iter().collect(), guard);
     }
 
-    /// Adds an instruction. A mnemonic is looked up once: the function's builder chooses forms again, and checks every operand, when
-    /// the types of all registers are known.
+    /// Adds an instruction. A mnemonic is looked up once: the function's builder chooses forms again, and checks every
+    /// operand, when the types of all registers are known.
     pub(super) fn add(&mut self, mnemonic: &str, operands: Vec<Operand>, guard: Option<Guard>) {
         if let Some(known) = self.mnemonics.get(mnemonic) {
             let Inst { op, form, ref modifiers, .. } = *known;
@@ -319,7 +320,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Warpgroup g meets at the barrier 1 + g, of the sixteen that a block has; 0 is the one of the block. A block has at most eight warpgroups.
+    /// Warpgroup g meets at the barrier 1 + g, of the sixteen that a block has; 0 is the one of the block. A block has
+    /// at most eight warpgroups.
     fn sync_warpgroup(&mut self) {
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
         let number = self.result("shr.u32", ScalarType::U32, [thread.into(), WARPGROUP.trailing_zeros().into()]);
@@ -413,9 +415,10 @@ impl Entry<'_> {
         statements.iter().fold(true, |together, statement| self.is_together_behind(statement, together))
     }
 
-    /// Whether threads are together behind a statement to which they come together or not. Those that have gone apart need not meet where their ways
-    /// do: a thread may be iterations ahead of another one in a loop behind that, until both wait for each other (PTX manual, *Independent Thread Scheduling*;
-    /// `bra`: what `.uni` promises of all threads of a warp that execute it).
+    /// Whether threads are together after a statement to which they come together or not. Those that have gone apart
+    /// need not meet where their ways do: a thread may be iterations ahead of another one in a loop after that, until
+    /// both wait for each other (PTX manual, *Independent Thread Scheduling*; `bra`: what `.uni` promises of all
+    /// threads of a warp that execute it).
     fn is_together_behind(&self, statement: &Statement, together: bool) -> bool {
         let uniform = |value: ValueId| self.kernel.value(value).facts.uniform;
         match &statement.kind {

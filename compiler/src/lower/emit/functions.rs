@@ -23,7 +23,8 @@ pub struct NoFunction {
 /// A unary operation of the language on an element; the result has its type.
 ///
 /// # Errors
-/// When the operation does not exist on the type: an `approx::` function on `f64`, any function of reals on an integer or `bool`.
+/// When the operation does not exist on the type: an `approx::` function on `f64`, any function of reals on an integer
+/// or `bool`.
 pub fn unary(b: &mut Builder, op: Unary, a: ValueId) -> Result<ValueId, NoFunction> {
     let element = b.ty(a).element().unwrap_or(I32);
     let missing = NoFunction { op, element };
@@ -84,7 +85,8 @@ impl Width for f64 {
     }
 }
 
-/// The instruction set of the math room over a builder: floats are `f32` or `f64` values, their bits `i32` or `i64` values.
+/// The instruction set of the math room over a builder: floats are `f32` or `f64` values, their bits `i32` or `i64`
+/// values.
 struct Functions<'a, T> {
     b: &'a mut Builder,
     width: PhantomData<T>,

@@ -1,8 +1,8 @@
 //! Addresses, loads, stores, and the packing of lanes narrower than a register.
 //!
-//! An address is `base + offset · bytes` in 64 bits. It is computed once, where its offset is bound, so that it leaves loops with
-//! it; constants that are added to an offset become part of the instruction. A vector of more than 16 bytes becomes several
-//! instructions; lanes of 8 and 16 bits travel in 32-bit words.
+//! An address is `base + offset · bytes` in 64 bits. It is computed once, where its offset is bound, so that it leaves
+//! loops with it; constants that are added to an offset become part of the instruction. A vector of more than 16 bytes
+//! becomes several instructions; lanes of 8 and 16 bits travel in 32-bit words.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -105,10 +105,11 @@ impl Entry<'_> {
 
     /// An offset without the constant that is added to it, and that constant in bytes.
     ///
-    /// The rest is used on its own, and the register that holds its address must be an address, too. Those of device memory have 64 bits and
-    /// lie far from both ends of them. A 32-bit rest must itself fit its width; so must the rest of an address in shared memory, which has
-    /// 32 bits whatever the offset has: registers are zero-extended before the constant is added (PTX manual, addresses as operands), so that a
-    /// negative one lies 4 GiB behind its place. Both are known where neither part is negative: the rest is then at most the offset.
+    /// The rest is used on its own, and the register that holds its address must be an address, too. Those of device
+    /// memory have 64 bits and lie far from both ends of them. A 32-bit rest must itself fit its width; so must the
+    /// rest of an address in shared memory, which has 32 bits whatever the offset has: registers are zero-extended
+    /// before the constant is added (PTX manual, addresses as operands), so that a negative one lies 4 GiB after its
+    /// place. Both are known where neither part is negative: the rest is then at most the offset.
     fn peel(&self, memory: Memory, offset: ValueId) -> (ValueId, i64) {
         let Value { op: Op::Index(IndexOp::Add, rest, constant), ty, .. } = *self.kernel.value(offset) else {
             return (offset, 0);
@@ -279,7 +280,8 @@ impl Entry<'_> {
             };
             words.push(source);
         }
-        // `prmt` picks bytes of two words: 0 to 3 of the first, 4 to 7 of the second; the first digit is the highest byte.
+        // `prmt` picks bytes of two words: 0 to 3 of the first, 4 to 7 of the second; the first digit is the highest
+        // byte.
         let mut join = |a: &Operand, b: &Operand, selector: i64| -> Operand {
             self.result("prmt.b32", ScalarType::B32, [a.clone(), b.clone(), selector.into()]).into()
         };

@@ -1,7 +1,7 @@
 //! From the scheduled loop program to instructions: one module with an entry point for each [`Kernel`].
 //!
-//! Emission decides nothing about the program: each operation of `kernel_ir` becomes the instructions that compute it to the letter of
-//! the numeric contract, in the order given. What it chooses is representation:
+//! Emission decides nothing about the program: each operation of `kernel_ir` becomes the instructions that compute it
+//! to the letter of the numeric contract, in the order given. What it chooses is representation:
 //!
 //! | value | register |
 //! | --- | --- |
@@ -26,8 +26,8 @@
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
 //!
-//! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
-//! the program, so that the same kernel always gives the same text.
+//! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in
+//! the order of the program, so that the same kernel always gives the same text.
 
 mod blocks;
 mod cast;
@@ -52,8 +52,8 @@ use crate::kernel_ir::{Fault, Kernel, Problem, StatementKind, verify};
 /// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
 
-/// The same of modules that copy to several blocks of a cluster at once, which other targets do at substantially reduced performance (PTX manual,
-/// `cp.async.bulk.tensor`, "Target ISA Notes").
+/// The same of modules that copy to several blocks of a cluster at once, which other targets do at substantially
+/// reduced performance (PTX manual, `cp.async.bulk.tensor`, "Target ISA Notes").
 const MULTICAST: Requirement = Requirement { version: PtxVersion::new(8, 0), target: Target::sm_a(90) };
 
 /// Why there is no module: a mistake of the compiler itself.
@@ -94,7 +94,8 @@ impl std::fmt::Display for EmitError {
     }
 }
 
-/// One module with all entry points of a kernel; `source` is the name in the line table, whose line `n` is source statement `n`.
+/// One module with all entry points of a kernel; `source` is the name in the line table, whose line `n` is source
+/// statement `n`.
 ///
 /// # Errors
 /// See [`EmitError`].

@@ -1,11 +1,11 @@
 //! Roles: warps of a block that run regions of their own, and what they tell each other.
 //!
-//! A role is entered by a branch on the number of the warp, which all its lanes take. Its barrier is one of the sixteen that a block has, by a
-//! constant number, so that the assembler reserves no others. What the elected thread does stands in a branch on the result of `elect.sync`: there the
-//! assembler knows that one lane runs, and makes no loop over lanes of copies by the accelerator, whose operands it keeps in uniform registers.
-//! With predicates in place of the branch it does where predicates are scarce.
-//! Arrivals have the scope that the instruction has by default: they say that reads are over, and hand over what was written in the own block
-//! (PTX manual, mbarrier.arrive).
+//! A role is entered by a branch on the number of the warp, which all its lanes take. Its barrier is one of the sixteen
+//! that a block has, by a constant number, so that the assembler reserves no others. What the elected thread does
+//! stands in a branch on the result of `elect.sync`: there the assembler knows that one lane runs, and makes no loop
+//! over lanes of copies by the accelerator, whose operands it keeps in uniform registers. With predicates in place of
+//! the branch it does where predicates are scarce. Arrivals have the scope that the instruction has by default: they
+//! say that reads are over, and hand over what was written in the own block (PTX manual, mbarrier.arrive).
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 use super::entry::Entry;
 use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId, WARP, WARPGROUP, register_limit};
 
-/// Barriers of roles are numbered from here on, behind those of the block and of up to eight warpgroups.
+/// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;
 
 /// The role that is emitted.
@@ -74,7 +74,7 @@ impl Entry<'_> {
             let first = self.result("setp.eq.u32", ScalarType::Pred, [warp.into(), warps.start.into()]);
             self.jump(first, true, "bra", end);
         } else {
-            // What its lanes waited for is behind them.
+            // What its lanes waited for is after them.
             self.emit("bar.warp.sync", [u32::MAX.into()]);
         }
         let chosen = self.one_lane();
@@ -93,7 +93,7 @@ impl Entry<'_> {
         chosen
     }
 
-    /// Each warp arrives at a barrier, behind all its lanes.
+    /// Each warp arrives at a barrier, after all its lanes.
     pub(super) fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
         let own = self.barrier(barrier, slot);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
@@ -106,9 +106,10 @@ impl Entry<'_> {
         self.arrive_at("mbarrier.arrive.shared::cluster.b64", there);
     }
 
-    /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over: arrivals release, and the wait acquires, at
-    /// the scope of the cluster (PTX manual, mbarrier.arrive and mbarrier.try_wait); what the lanes of a warp wrote comes before its arrivals. Each of
-    /// its first lanes arrives in one block: a release of this scope waits for memory, and so does it once.
+    /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over:
+    /// arrivals release, and the wait acquires, at the scope of the cluster (PTX manual, mbarrier.arrive and
+    /// mbarrier.try_wait); what the lanes of a warp wrote comes before its arrivals. Each of its first lanes arrives in
+    /// one block: a release of this scope waits for memory, and so does it once.
     pub(super) fn meet_in_role(&mut self) {
         let Some(InRole { meets: Some((barrier, parity)), .. }) = self.role.clone() else { return };
         let own = self.first_barrier(barrier);

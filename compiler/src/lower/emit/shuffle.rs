@@ -1,8 +1,8 @@
 //! Values from other lanes: `shfl.sync.bfly.b32` (PTX manual 9.7.9.6).
 //!
-//! The instruction moves 32 bits: wider values are two of them, narrower ones and predicates are widened. Its member mask may only
-//! name lanes that exist, and a lane that asks for one beyond the clamp gets its own value; so both are those of the warp, and the
-//! last one may have fewer lanes than the others.
+//! The instruction moves 32 bits: wider values are two of them, narrower ones and predicates are widened. Its member
+//! mask may only name lanes that exist, and a lane that asks for one beyond the clamp gets its own value; so both are
+//! those of the warp, and the last one may have fewer lanes than the others.
 
 use tilewright_ptx::{Operand, RegId, ScalarType, SpecialReg};
 

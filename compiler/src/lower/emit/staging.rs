@@ -1,13 +1,13 @@
 //! Shared memory, barriers of copies, and copies by the accelerator: tiles of tensor maps, and runs of memory.
 //!
-//! Each barrier is an mbarrier that one arrival and the bytes of its copies complete. The elected thread arrives with the bytes
-//! that it expects and then starts the copies; every thread waits for the phase. A wait is an acquire, so that what the copies
-//! wrote is seen without a fence (PTX manual, mbarrier and asynchronous proxy); buffers are filled again only behind a `bar.sync` that
-//! all their readers have passed.
+//! Each barrier is an mbarrier that one arrival and the bytes of its copies complete. The elected thread arrives with
+//! the bytes that it expects and then starts the copies; every thread waits for the phase. A wait is an acquire, so
+//! that what the copies wrote is seen without a fence (PTX manual, mbarrier and asynchronous proxy); buffers are filled
+//! again only after a `bar.sync` that all their readers have passed.
 //!
-//! A copy to a tensor reads what threads wrote to shared memory: each of them executes a proxy fence behind its writes, and a `bar.sync`
-//! stands between the fences and the copy. Its groups are those of the thread that committed them: the elected thread, which is always
-//! the same one (PTX manual, `elect.sync`).
+//! A copy to a tensor reads what threads wrote to shared memory: each of them executes a proxy fence after its writes,
+//! and a `bar.sync` stands between the fences and the copy. Its groups are those of the thread that committed them: the
+//! elected thread, which is always the same one (PTX manual, `elect.sync`).
 
 use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, FunctionBuilder, Operand, RegId, ScalarType, SpecialReg, Symbol};
@@ -20,7 +20,8 @@ use crate::kernel_ir::{
 /// Where a buffer or the barriers start: a variable and bytes from its start.
 pub(super) type Place = (Symbol, u64);
 
-/// Declares the buffers and barriers of a kernel: variables of their own, or parts of what the launch provides, `dynamic`.
+/// Declares the buffers and barriers of a kernel: variables of their own, or parts of what the launch provides,
+/// `dynamic`.
 pub(super) fn declare(
     f: &mut FunctionBuilder,
     kernel: &Kernel,
@@ -62,7 +63,7 @@ impl Entry<'_> {
         // The accelerator sees the barriers, too.
         self.emit("fence.proxy.async.shared::cta", []);
         if self.kernel.signature.cluster > 1 {
-            // So do the other blocks of the cluster, behind its barrier.
+            // So do the other blocks of the cluster, after its barrier.
             self.emit("fence.mbarrier_init.release.cluster", []);
         }
         self.block.label(done);

@@ -1,5 +1,5 @@
-//! `f32` to and from the types for storage, by integer operations: the instructions that convert need PTX for sm_89 (`e4m3`,
-//! `e5m2`) and sm_90 (`tf32`, to nearest even), and these give the same numbers on every device.
+//! `f32` to and from the types for storage, by integer operations: the instructions that convert need PTX for sm_89
+//! (`e4m3`, `e5m2`) and sm_90 (`tf32`, to nearest even), and these give the same numbers on every device.
 //!
 //! The rule is [`tilewright_kernel::format`]: to nearest even; 8-bit floats saturate.
 
@@ -29,8 +29,8 @@ fn word(bits: u32) -> tilewright_ptx::Operand {
 }
 
 impl Entry<'_> {
-    /// Drops 13 bits, to nearest even: half of what they count less one, and one more if the last bit that stays is set. The
-    /// carry runs into the exponent, up to infinity.
+    /// Drops 13 bits, to nearest even: half of what they count less one, and one more if the last bit that stays is
+    /// set. The carry runs into the exponent, up to infinity.
     pub(super) fn round_tf32(&mut self, x: RegId) -> RegId {
         let bits = self.result("mov.b32", B32, [x.into()]);
         let rounded = self.round_bits(bits, 13, 0);
@@ -50,9 +50,9 @@ impl Entry<'_> {
 
     /// An `f32` rounded to an 8-bit float, in the low byte of a register whose other bits are 0.
     ///
-    /// Two results are computed. For normal numbers the bits are rounded as for `tf32`, with the exponent biased anew. For
-    /// subnormal ones a power of two is added whose last place is the smallest number, so that the addition rounds, and the
-    /// low bits of the sum count smallest numbers. NaN ends as the largest magnitude of the first kind.
+    /// Two results are computed. For normal numbers the bits are rounded as for `tf32`, with the exponent biased anew.
+    /// For subnormal ones a power of two is added whose last place is the smallest number, so that the addition rounds,
+    /// and the low bits of the sum count smallest numbers. NaN ends as the largest magnitude of the first kind.
     pub(super) fn round_fp8(&mut self, x: RegId, to: ElementType) -> RegId {
         let Some(format) = Format::of(to) else { return x };
         let fraction = format.fraction.cast_signed();

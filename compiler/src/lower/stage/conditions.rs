@@ -1,4 +1,5 @@
-//! Predicates and limits: each a branch at the outermost point where it is decided, unless threads that must come along would disagree.
+//! Predicates and limits: each a branch at the outermost point where it is decided, unless threads that must come along
+//! would disagree.
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -145,8 +146,8 @@ impl Nest<'_, '_> {
             || self.besides.iter().any(|(_, boundary)| *boundary >= loops)
     }
 
-    /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
-    /// to close. What threads disagree on waits while copies for all of them are to come.
+    /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns
+    /// what to close. What threads disagree on waits while copies for all of them are to come.
     pub(super) fn advance(&mut self, point: &mut Point, others: Vec<Condition>, loops: usize, goal: Goal) -> bool {
         let mut conditions = others;
         conditions.extend(self.decide(point, loops, goal));
@@ -158,7 +159,8 @@ impl Nest<'_, '_> {
             point.filled = all.reduce(|a, c| self.b.and(a, c));
             conditions = others;
         }
-        // What a ring holds is copied before it is known whether its iteration has anything to do. A role that is ahead knows: it is in the iteration.
+        // What a ring holds is copied before it is known whether its iteration has anything to do. A role that is ahead
+        // knows: it is in the iteration.
         let ahead = |copy: &Copy<'_>| {
             let is_ring = copy.staged.ring > 1 && copy.staged.way == Way::Load;
             copy.boundary == loops && is_ring && copy.handing.is_none()
@@ -169,8 +171,9 @@ impl Nest<'_, '_> {
         };
         let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
         if self.gathers(loops, goal) {
-            // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
-            // What is decided among its terms is decided for what stands there, and over before they arrive.
+            // What it decides is not decided for outputs beside it, nor for what stands after a stage that blocks
+            // share, in its branch. What is decided among its terms is decided for what stands there, and over before
+            // they arrive.
             let behind = self.stage.arrives() && !self.is_in_terms();
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || behind;
             // Where blocks of a cluster wait for each other, they must all agree.

@@ -12,7 +12,7 @@ use crate::lower::value::Lane;
 use crate::schedule::Place;
 
 impl Nest<'_, '_> {
-    /// Runs the loops from position `k` of the sequence, with the copies that stand in front of them.
+    /// Runs the loops from position `k` of the sequence, with the copies that stand before them.
     pub(super) fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
         let storing = goal == Goal::Store && self.stage.reduction.is_some();
         // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
@@ -52,7 +52,8 @@ impl Nest<'_, '_> {
             self.end_stages(k);
             self.end_handed(point, k);
             self.close(alone && k == 0);
-            // What stands behind these loops, another iteration that is written out as well, does not see what stood in them.
+            // What stands after these loops, another iteration that is written out as well, does not see what stood in
+            // them.
             self.values.instances.truncate(held);
             self.values.staged = staged;
         }

@@ -1,8 +1,8 @@
-//! One stage as a loop nest: bound leaves from the block and thread index, sequential leaves as loops, predicates as branches at the
-//! outermost point where they are decided, the result stored once per element.
+//! One stage as a loop nest: bound leaves from the block and thread index, sequential leaves as loops, predicates as
+//! branches at the outermost point where they are decided, the result stored once per element.
 //!
-//! A reduction whose axes are in the nest keeps one accumulator for every element of the data loops inside it: those are
-//! written out, first around the terms, then again around the stores.
+//! A reduction whose axes are in the nest keeps one accumulator for every element of the data loops inside it: those
+//! are written out, first around the terms, then again around the stores.
 
 mod conditions;
 mod loops;
@@ -264,12 +264,12 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     // Loops that are around it already.
     let loops = stage.beside.as_ref().map_or(0, |beside| beside.loops);
     let opened = nest.advance(&mut point, guards, loops, goal);
-    // The branch of the last block is open behind it, and would be closed instead.
+    // The branch of the last block is open after it, and would be closed instead.
     debug_assert!(!(opened && stage.arrives()), "a branch around an arrival");
     nest.descend(&point, loops, goal);
     nest.close(opened);
     nest.close(outer);
-    // What tiles leave is behind all of them.
+    // What tiles leave is after all of them.
     if around.tile.is_none() {
         nest.drain();
     }
@@ -281,7 +281,8 @@ impl Nest<'_, '_> {
         size(self.b, e, self.index)
     }
 
-    /// The value of an expression over the roots, as [`Stage::indices`] are, or over other axes; none if one of them has none.
+    /// The value of an expression over the roots, as [`Stage::indices`] are, or over other axes; none if one of them
+    /// has none.
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
         let roots = &self.stage.domain.roots;
         let root = |v: Var| match v.checked_sub(AXIS) {

@@ -1,10 +1,11 @@
-//! The number of a block as iterations of the grid's axes: row after row, or in the groups of a raster ([`crate::schedule::Raster`]).
+//! The number of a block as iterations of the grid's axes: row after row, or in the groups of a raster
+//! ([`crate::schedule::Raster`]).
 
 use super::{Nest, Point};
 use crate::domain::AxisId;
 use crate::kernel_ir::{Builder, ValueId};
 
-/// The row, and the number along what is behind it, of a number below `rows · behind`, in groups of so many rows.
+/// The row, and the number along what is after it, of a number below `rows · behind`, in groups of so many rows.
 fn rastered(b: &mut Builder, number: ValueId, [rows, behind]: [ValueId; 2], group: i128) -> [ValueId; 2] {
     let ty = b.ty(number);
     // A group that no axis fills is as good as one that it does.
@@ -58,8 +59,8 @@ mod tests {
     use super::*;
     use crate::kernel_ir::{Signature, Type};
 
-    /// Of all small sizes and groups: every pair of a row and a number behind comes once, groups follow each other, and in a group the row is the
-    /// fastest. The builder computes with numbers that it knows.
+    /// Of all small sizes and groups: every pair of a row and a number after comes once, groups follow each other, and
+    /// in a group the row is the fastest. The builder computes with numbers that it knows.
     #[test]
     fn every_iteration_comes_once_in_the_order_of_groups() {
         for ty in [Type::I32, Type::I64] {

@@ -98,7 +98,7 @@ impl Nest<'_, '_> {
             }
         }
         self.descend(&store, k, Goal::Store);
-        // What is behind a stage in loops is for the last block alone, too: see `Nest::begin_stages`.
+        // What is after a stage in loops is for the last block alone, too: see `Nest::begin_stages`.
         if across.is_some() && !self.stage.arrives() {
             self.b.end_if();
         }
@@ -110,7 +110,8 @@ impl Nest<'_, '_> {
         self.accumulators.iter().map(Accumulator::variables).collect()
     }
 
-    /// Combines the accumulators of the threads that share results; of so many that nothing else tells apart, each has a part, too.
+    /// Combines the accumulators of the threads that share results; of so many that nothing else tells apart, each has
+    /// a part, too.
     pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue, alike: i128) {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
         let digit = |d: &schedule::Digit| Digit {

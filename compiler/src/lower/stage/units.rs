@@ -15,7 +15,8 @@ impl Nest<'_, '_> {
         self.b.index_convert(at, self.index)
     }
 
-    /// The number of the cluster in the launch: that of the block, where there are none. Of a persistent launch it is that of the tile.
+    /// The number of the cluster in the launch: that of the block, where there are none. Of a persistent launch it is
+    /// that of the tile.
     pub(in crate::lower) fn cluster(&mut self) -> ValueId {
         let at = self.around.tile.unwrap_or_else(|| {
             let block = self.b.block_index();
@@ -87,7 +88,7 @@ impl Nest<'_, '_> {
                     }
                 }
             };
-            // Units in front of the first one with work are counted as if they came behind the last one.
+            // Units before the first one with work are counted as if they came after the last one.
             if level.low > 0 {
                 let of_block = distribution.owner.threads().unwrap_or_else(|| threads.into());
                 let around = match level.from {
@@ -114,7 +115,8 @@ impl Nest<'_, '_> {
             let first = self.b.index_literal(self.index, 0);
             guards.push(self.b.index_compare(Compare::Eq, number, first));
         }
-        // A bound that only the facts give is larger than some extents, and one unit is more than a reduction without terms has.
+        // A bound that only the facts give is larger than some extents, and one unit is more than a reduction without
+        // terms has.
         let bound = distribution.ctas.iter().chain(distribution.levels.iter().flat_map(|level| &level.leaves));
         for (axis, units) in bound {
             let e = extent(*axis);

@@ -1,5 +1,5 @@
-//! What one read demands: indices in normal form, their extreme values over the ranges of their axes, and the conditions
-//! around a read that narrow those ranges.
+//! What one read demands: indices in normal form, their extreme values over the ranges of their axes, and the
+//! conditions around a read that narrow those ranges.
 
 use tilewright_kernel::Size;
 use tilewright_kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
@@ -89,8 +89,9 @@ impl Infer<'_> {
         })
     }
 
-    /// The values that an index takes at a read where its axes have their own ranges, or those in `narrowed`. Exact for axes that
-    /// occur linearly; a quotient or remainder of axes is bounded apart from other occurrences of the same axes.
+    /// The values that an index takes at a read where its axes have their own ranges, or those in `narrowed`. Exact for
+    /// axes that occur linearly; a quotient or remainder of axes is bounded apart from other occurrences of the same
+    /// axes.
     pub(super) fn demand(&self, index: IndexId, narrowed: &[(AxisId, Range)]) -> Result<Range, Stop> {
         let first_fresh = self.var(AxisId::try_from(self.states.len()).unwrap_or(AxisId::MAX));
         // Quotients and remainders become variables of their own, with ranges.
@@ -183,8 +184,8 @@ impl Infer<'_> {
         }
     }
 
-    /// Ranges of axes as the conditions around a read narrow them. A bound that is not known to be the tighter one is left out:
-    /// the declared range always holds what is read, in the sizes of tensors.
+    /// Ranges of axes as the conditions around a read narrow them. A bound that is not known to be the tighter one is
+    /// left out: the declared range always holds what is read, in the sizes of tensors.
     pub(super) fn narrowed(&self, site: &ReadSite) -> Vec<(AxisId, Range)> {
         let mut ranges: Vec<(AxisId, Range)> = Vec::new();
         for (axis, bound) in self.conditions(site) {
@@ -205,9 +206,9 @@ impl Infer<'_> {
         ranges
     }
 
-    /// Everything that the values of an index at a read are known to lie between: with the axes' own ranges first, then with
-    /// each choice among the bounds that the conditions give, whether or not they are tighter. Which bounds are on offer does
-    /// not depend on facts.
+    /// Everything that the values of an index at a read are known to lie between: with the axes' own ranges first, then
+    /// with each choice among the bounds that the conditions give, whether or not they are tighter. Which bounds are on
+    /// offer does not depend on facts.
     pub(super) fn demands(&self, index: IndexId, site: &ReadSite) -> Result<Vec<Range>, Stop> {
         let mut choices: Vec<Vec<(AxisId, Range)>> = vec![Vec::new()];
         for (axis, bound) in self.conditions(site) {

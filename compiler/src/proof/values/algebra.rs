@@ -1,4 +1,5 @@
-//! The algebra in which the checker computes data: what operations on elements are, as far as the numeric contract fixes them.
+//! The algebra in which the checker computes data: what operations on elements are, as far as the numeric contract
+//! fixes them.
 //!
 //! Integers and predicates are themselves. A float is a number below the prime P = 2⁶¹ − 1 that stands for a term:
 //!
@@ -11,10 +12,11 @@
 //! | the larger, the smaller, a comparison | by an order that a drawn number gives to every term: so extremes and their places are those of any bracketing |
 //! | the bits of a term | those of that drawn number; the same bits back are the term |
 //!
-//! What the contract frees is equal by algebra ([`Freedom`]): in a kernel with an unordered sum, `+` is the addition of the field of P elements, which
-//! has any order and bracketing; with an unordered product, `·` is its multiplication; with a `fold` that has a `merge`, all of + − · / are those
-//! of the field, in which two merges are equal if they are equal as rational functions (up to chance: Schwartz and Zippel). Conversions
-//! that only round are then the identity. Two terms that are not equal by these rules are the same number with a chance of about 2⁻⁶⁰.
+//! What the contract frees is equal by algebra ([`Freedom`]): in a kernel with an unordered sum, `+` is the addition of
+//! the field of P elements, which has any order and bracketing; with an unordered product, `·` is its multiplication;
+//! with a `fold` that has a `merge`, all of + − · / are those of the field, in which two merges are equal if they are
+//! equal as rational functions (up to chance: Schwartz and Zippel). Conversions that only round are then the identity.
+//! Two terms that are not equal by these rules are the same number with a chance of about 2⁻⁶⁰.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -289,7 +291,7 @@ impl Algebra {
 
     // Data.
 
-    /// An element of a tensor, `at` elements behind its first one.
+    /// An element of a tensor, `at` elements after its first one.
     pub fn element(&self, parameter: u16, at: i64, ty: ElementType) -> i64 {
         self.data(ty, Tag::Element, parameter, at)
     }
@@ -302,7 +304,8 @@ impl Algebra {
     fn data(&self, ty: ElementType, tag: Tag, parameter: u16, at: i64) -> i64 {
         let words = [tag as u64, u64::from(parameter), at as u64, self.seed];
         if ty.is_float() {
-            // Some are no symbols but NaN, or equal, as places of extremes and comparisons must cope with. Not where merges divide.
+            // Some are no symbols but NaN, or equal, as places of extremes and comparisons must cope with. Not where
+            // merges divide.
             return match mix(words) >> 32 & 31 {
                 0 if !self.freedom.merge => self.constant(f64::NAN),
                 1 | 2 if !self.freedom.merge => 0,

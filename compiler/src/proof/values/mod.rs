@@ -1,8 +1,9 @@
 //! Data of a run: what memory holds, and whether what is stored at the end is what the algorithm says.
 //!
-//! **Property.** Every element of every output is equal, in the [`algebra`], to the algorithm's term for it ([`spec`]). That is translation
-//! validation of a finished kernel for one launch and drawn data: it finds a wrong operand, a register that is read too early, a missing
-//! conversion, a lost iteration, whatever the addresses look like. **Approximation.** The algebra's: what it takes for equal, see there.
+//! **Property.** Every element of every output is equal, in the [`algebra`], to the algorithm's term for it ([`spec`]).
+//! That is translation validation of a finished kernel for one launch and drawn data: it finds a wrong operand, a
+//! register that is read too early, a missing conversion, a lost iteration, whatever the addresses look like.
+//! **Approximation.** The algebra's: what it takes for equal, see there.
 
 mod algebra;
 mod math;
@@ -94,7 +95,8 @@ impl<'a> Data<'a> {
     /// Compares every output with the algorithm; what is not known, if nothing is wrong.
     pub fn compare(&self, kernel: &Kernel, launch: &Launch, budget: u64) -> Result<Option<Violation>, Stop> {
         let mut spec = spec::Spec::new(self.algorithm, &self.algebra, launch, budget);
-        // What merges change, the author has said to be nothing: whether the algebra knows that, tells another way to merge.
+        // What merges change, the author has said to be nothing: whether the algebra knows that, tells another way to
+        // merge.
         let freedom = self.algebra.freedom();
         let mut merged = spec::Spec::new(self.algorithm, &self.algebra, launch, budget).with_merges();
         let mut unknown = None;

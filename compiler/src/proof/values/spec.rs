@@ -1,5 +1,5 @@
-//! What the algorithm says that an element is: its equations evaluated as they are written, in the algebra. It knows nothing of schedules, and
-//! shares no code with lowering.
+//! What the algorithm says that an element is: its equations evaluated as they are written, in the algebra. It knows
+//! nothing of schedules, and shares no code with lowering.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +52,8 @@ impl<'a> Spec<'a> {
         Self { algorithm, algebra, launch, known: BTreeMap::new(), merges: false, budget }
     }
 
-    /// The same, where the terms of every fold are dealt to several states as well, which are merged: what depends on a fold is known if
-    /// the algebra knows that this changes nothing.
+    /// The same, where the terms of every fold are dealt to several states as well, which are merged: what depends on a
+    /// fold is known if the algebra knows that this changes nothing.
     pub fn with_merges(self) -> Self {
         Self { known: BTreeMap::new(), merges: true, ..self }
     }

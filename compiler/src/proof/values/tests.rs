@@ -173,7 +173,8 @@ fn merges_that_change_something_are_the_authors() {
     }
 }
 
-/// Where N is 0, the copy holds nothing, and what is read beside the terms is none of it. With zeros in registers most data hides that.
+/// Where N is 0, the copy holds nothing, and what is read beside the terms is none of it. With zeros in registers most
+/// data hides that.
 #[test]
 fn registers_hold_nothing_before_they_are_set() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../campaign/found/copy_for_no_terms.txt");
@@ -184,8 +185,8 @@ fn registers_hold_nothing_before_they_are_set() {
     assert_eq!(texts, ["N >= 1"]);
 }
 
-/// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third. So is a `merge` that is not
-/// the step's for some data.
+/// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third. So is
+/// a `merge` that is not the step's for some data.
 #[test]
 fn functions_of_what_merges_change_are_not_known() {
     let steps = [
@@ -223,7 +224,8 @@ fn sums_of_large_integers_round_anywhere() {
     }
 }
 
-/// Instructions are chosen by ranges: an index outside of its own is as wrong as another index, if something depends on it.
+/// Instructions are chosen by ranges: an index outside of its own is as wrong as another index, if something depends on
+/// it.
 #[test]
 fn what_is_said_of_indices_holds_where_it_matters() {
     let kernel = compiled(PLAIN);

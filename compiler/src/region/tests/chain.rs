@@ -1,5 +1,5 @@
-//! Three stages: a reader, a stage in between that is computed on its region, and what that one reads. Starts of the first region are parts
-//! of the indices of the second one.
+//! Three stages: a reader, a stage in between that is computed on its region, and what that one reads. Starts of the
+//! first region are parts of the indices of the second one.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,8 @@ struct Between<'a> {
     shape: Vec<i128>,
     /// What it reads, by its own indices `x`, `y`, `z`.
     reads: Vec<Vec<Text>>,
-    /// How many of its leaves are outside the second attach point; none if that is in the reader, at a loop outside the first one.
+    /// How many of its leaves are outside the second attach point; none if that is in the reader, at a loop outside the
+    /// first one.
     at: Result<usize, usize>,
 }
 

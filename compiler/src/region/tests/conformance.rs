@@ -1,8 +1,9 @@
-//! The cases by which bounds inference is compared with TVM's InferBound: its ranges, against the cover of what is read.
+//! The cases by which bounds inference is compared with TVM's InferBound: its ranges, against the cover of what is
+//! read.
 //!
-//! Each row has TVM's range for every dimension, `first; extent`. Where TVM is exact in every iteration, the region must equal it; where
-//! it is not, the region must lie within it and be smaller somewhere. In both cases it must be the smallest box around what enumeration
-//! finds, and hold all claims that it makes.
+//! Each row has TVM's range for every dimension, `first; extent`. Where TVM is exact in every iteration, the region
+//! must equal it; where it is not, the region must lie within it and be smaller somewhere. In both cases it must be the
+//! smallest box around what enumeration finds, and hold all claims that it makes.
 
 use std::collections::BTreeSet;
 

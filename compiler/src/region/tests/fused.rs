@@ -1,4 +1,5 @@
-//! Splits of fused axes: covers, totals and static extents in tables, which enumeration gave outside this project, and closed forms.
+//! Splits of fused axes: covers, totals and static extents in tables, which enumeration gave outside this project, and
+//! closed forms.
 
 use super::nest::{Nest, Unit, check, show, tightest};
 use tilewright_kernel::info::{Dim, DimKind};
@@ -194,8 +195,8 @@ fn covers_of_every_iteration() {
     }
 }
 
-/// All small shapes and factors: covers are minimal, bounds are attained, exactness is claimed where the closed form says so, and rows
-/// stay below theirs.
+/// All small shapes and factors: covers are minimal, bounds are attained, exactness is claimed where the closed form
+/// says so, and rows stay below theirs.
 #[test]
 fn closed_forms() {
     let mut shapes: Vec<Vec<i128>> = Vec::new();

@@ -1,4 +1,5 @@
-//! What bounds inference with one interval for each dimension cannot say: the known limitations of InferBound, and the exact answers.
+//! What bounds inference with one interval for each dimension cannot say: the known limitations of InferBound, and the
+//! exact answers.
 
 use tilewright_kernel::info::{Dim, DimKind};
 
@@ -194,7 +195,8 @@ fn symbolic_factor() {
     assert!(cases > 400);
 }
 
-/// An index that is data, or lost, or beyond this analysis, takes any value of its dimension; the others keep their own.
+/// An index that is data, or lost, or beyond this analysis, takes any value of its dimension; the others keep their
+/// own.
 #[test]
 fn gathers_take_the_whole_dimension() {
     let facts = Facts::new(&[Dim { name: "N".into(), kind: DimKind::Size }], &[]).unwrap();

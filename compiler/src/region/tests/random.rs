@@ -183,7 +183,8 @@ fn regions_of_symbolic_axes_hold_all_that_is_read() {
     assert!(exact > 0 && minimal > 0 && sound < exact);
 }
 
-/// A bound over one period of a loop holds for all of its iterations, of which those of the first period may do nothing.
+/// A bound over one period of a loop holds for all of its iterations, of which those of the first period may do
+/// nothing.
 #[test]
 fn a_condition_on_a_loop_says_nothing_of_one_period() {
     for bound in 0..4 {

@@ -329,7 +329,8 @@ fn many_mistakes() {
     assert!(report.more_errors > 5000);
 }
 
-/// `$e:expr` of a user's macro arrives in an invisible group, which binds like parentheses; other fragments do not matter.
+/// `$e:expr` of a user's macro arrives in an invisible group, which binds like parentheses; other fragments do not
+/// matter.
 #[test]
 fn invisible_groups() {
     let hidden = |source: &str| TokenTree::Group(Group::new(Delimiter::None, stream(source)));

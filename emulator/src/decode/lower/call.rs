@@ -1,7 +1,8 @@
 //! Device functions and calls: frames, arguments, results.
 //!
-//! A device function has registers of its own, and a frame in local memory for its results, parameters and variables; the frame's base is a
-//! register too. Functions that may be called while they run keep the registers of the interrupted call, see `exec::call`.
+//! A device function has registers of its own, and a frame in local memory for its results, parameters and variables;
+//! the frame's base is a register too. Functions that may be called while they run keep the registers of the
+//! interrupted call, see `exec::call`.
 
 use tilewright_ptx::{FuncId, Function, Inst as Source, Operand, StateSpace, Symbol, VarId};
 

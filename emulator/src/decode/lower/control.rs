@@ -109,7 +109,7 @@ impl Lowering<'_> {
         let reduces = inst.has(Flag::Red);
         let first = usize::from(reduces);
         let id = self.narrow(self.operand(inst, first)?, ScalarType::U32)?;
-        // The thread count is optional in front of the predicate.
+        // The thread count is optional before the predicate.
         let last = inst.operands.len() - usize::from(reduces);
         let threads =
             if last > first + 1 { Some(self.narrow(self.operand(inst, first + 1)?, ScalarType::U32)?) } else { None };

@@ -22,7 +22,8 @@ impl Lowering<'_> {
                 return Ok(Space::Cluster);
             }
             Some(space) => Some(space.base()),
-            // A variable's address in generic space would need its window; the assembler takes the variable's own space.
+            // A variable's address in generic space would need its window; the assembler takes the variable's own
+            // space.
             None => symbol,
         };
         if let (Some(symbol), Some(space)) = (symbol, space)

@@ -1,5 +1,6 @@
-//! Lowering of a parsed module: memory layout, then every instruction by family. An instruction without a meaning here is refused with its
-//! line and the manual's section; the matches on families have no wildcard, so a new table entry must be decided on.
+//! Lowering of a parsed module: memory layout, then every instruction by family. An instruction without a meaning here
+//! is refused with its line and the manual's section; the matches on families have no wildcard, so a new table entry
+//! must be decided on.
 
 mod arith;
 mod bulk;
@@ -89,7 +90,8 @@ pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
     }
 }
 
-/// One kernel while it is lowered, with the device functions that it reaches: the names below are those of one function at a time.
+/// One kernel while it is lowered, with the device functions that it reaches: the names below are those of one function
+/// at a time.
 pub(super) struct Lowering<'a> {
     module: &'a Module,
     function: &'a Function,
@@ -195,8 +197,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Device functions first, callees before callers: the instruction with the lowest number runs first, so that lanes that enter a function
-    /// come back before the others go on.
+    /// Device functions first, callees before callers: the instruction with the lowest number runs first, so that lanes
+    /// that enter a function come back before the others go on.
     fn run(mut self) -> Result<Kernel, Error> {
         let kernel = self.function;
         self.shared_variables()?;
@@ -221,7 +223,7 @@ impl<'a> Lowering<'a> {
         Ok(kernel)
     }
 
-    /// Places the shared variables of all function bodies, and behind them the block whose size the launch gives.
+    /// Places the shared variables of all function bodies, and after them the block whose size the launch gives.
     fn shared_variables(&mut self) -> Result<(), Error> {
         let module = self.module;
         let reached = self.reachable.order.iter().filter_map(|id| module.functions.get(id.index()));
@@ -757,7 +759,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether the kernel or a function that it reaches has variables in local memory, or parameters there whose address may be taken.
+/// Whether the kernel or a function that it reaches has variables in local memory, or parameters there whose address
+/// may be taken.
 fn has_local_memory(module: &Module, kernel: &Function, reachable: &Reachable) -> bool {
     let functions = reachable.order.iter().filter_map(|id| module.functions.get(id.index()));
     functions.chain([kernel]).any(|function| {

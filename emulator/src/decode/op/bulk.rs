@@ -23,8 +23,9 @@ pub enum BulkFn {
     Reduce(AtomicFn, u8),
 }
 
-/// A bulk instruction. Its operands are data slots: address in shared memory, address in global memory or of the tensor map, address of the mbarrier,
-/// size in bytes, mask of destinations, then coordinates or data; those that it does not have are `None`. `Across` has its source in the second place.
+/// A bulk instruction. Its operands are data slots: address in shared memory, address in global memory or of the tensor
+/// map, address of the mbarrier, size in bytes, mask of destinations, then coordinates or data; those that it does not
+/// have are `None`. `Across` has its source in the second place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bulk {
     /// What it does.

@@ -1,4 +1,5 @@
-//! Tensor-core instructions: what they say besides their registers, which are entries of the kernel's list of data slots.
+//! Tensor-core instructions: what they say besides their registers, which are entries of the kernel's list of data
+//! slots.
 
 use super::{Address, Narrow, Space};
 use crate::matrix::Product;

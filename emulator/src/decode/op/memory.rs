@@ -36,8 +36,8 @@ pub struct Address {
 pub enum Strength {
     /// Ordinary data: races count.
     Weak,
-    /// Volatile, relaxed, acquire or release: races only with ordinary accesses. `wide` when its scope is beyond the CTA; otherwise it is an ordinary
-    /// access to other CTAs.
+    /// Volatile, relaxed, acquire or release: races only with ordinary accesses. `wide` when its scope is beyond the
+    /// CTA; otherwise it is an ordinary access to other CTAs.
     Strong {
         /// See above.
         wide: bool,
@@ -88,7 +88,7 @@ pub struct Fence {
     pub implied: bool,
     /// Whether what was read before it is ordered before what comes.
     pub acquires: bool,
-    /// Whether what came before it is ordered before what is written behind it.
+    /// Whether what came before it is ordered before what is written after it.
     pub releases: bool,
     /// Whether all such fences have one order.
     pub sequential: bool,

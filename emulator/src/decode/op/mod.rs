@@ -1,5 +1,5 @@
-//! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
-//! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
+//! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers
+//! have slots too. What families of instructions say besides their operands is in `lane`, `memory` and `sync`.
 
 mod bulk;
 mod call;
@@ -109,7 +109,8 @@ pub enum Op {
         register: u32,
         element: u32,
     },
-    /// The elements of the store that follows are as defined as these entries of the kernel's list of flows; `u32::MAX` stands for a defined one.
+    /// The elements of the store that follows are as defined as these entries of the kernel's list of flows; `u32::MAX`
+    /// stands for a defined one.
     StoredInit {
         first: u32,
         count: u32,
@@ -503,7 +504,8 @@ pub enum Op {
     Yield,
 }
 
-/// The operations that only compute registers from registers, in every lane by itself, in parts that are compiled apart from each other.
+/// The operations that only compute registers from registers, in every lane by itself, in parts that are compiled apart
+/// from each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Integers of at most 32 bits, moves and selections.
@@ -608,7 +610,8 @@ impl Op {
         })
     }
 
-    /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane, or predicates.
+    /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane,
+    /// or predicates.
     pub fn row(&self) -> Option<Slot> {
         match *self {
             Op::Mov { d, .. }
@@ -654,8 +657,8 @@ pub struct Inst {
     pub row: Option<Slot>,
     /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.
     pub step: u32,
-    /// Instructions that only compute registers, from this one on, which all lanes that are here execute one after the other: 0 if this one does more, 1
-    /// if it is guarded or may be executed once for all lanes.
+    /// Instructions that only compute registers, from this one on, which all lanes that are here execute one after the
+    /// other: 0 if this one does more, 1 if it is guarded or may be executed once for all lanes.
     pub stretch: u32,
     /// The part of its operation: see [`Op::part`].
     pub part: Option<Part>,

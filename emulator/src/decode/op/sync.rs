@@ -39,7 +39,7 @@ pub struct ClusterBarrierOp {
     pub arrive: bool,
     /// Whether all lanes of the warp must come together.
     pub aligned: bool,
-    /// Whether an arrival orders what the thread did before; a wait always orders what comes behind.
+    /// Whether an arrival orders what the thread did before; a wait always orders what comes after.
     pub orders: bool,
 }
 

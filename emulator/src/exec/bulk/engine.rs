@@ -14,8 +14,8 @@ use crate::shadow::cell::AccessKind;
 use crate::shadow::clock::Proxied;
 use crate::shadow::line::Run;
 
-/// Waits of one warp that fail, with nothing changing, before the copies that are held back count as waited for. Every failed wait lets another warp
-/// run.
+/// Waits of one warp that fail, with nothing changing, before the copies that are held back count as waited for. Every
+/// failed wait lets another warp run.
 const LATE: u32 = 16;
 
 /// When copies happen.
@@ -191,7 +191,8 @@ pub(crate) fn advance(env: &mut Env<'_>) -> bool {
     true
 }
 
-/// After `fruitless` waits for mbarriers in a row: if it is time, the first load that is held back happens. Whether one did.
+/// After `fruitless` waits for mbarriers in a row: if it is time, the first load that is held back happens. Whether one
+/// did.
 pub(in crate::exec) fn needed(env: &mut Env<'_>, fruitless: u32) -> Result<bool, Halt> {
     if env.bulk.under_way == 0 || fruitless < LATE {
         return Ok(false);
@@ -210,7 +211,8 @@ pub(in crate::exec) fn commit(env: &mut Env<'_>, run: Mask) {
     }
 }
 
-/// `cp.async.bulk.wait_group`: all groups but the last `keep` of each lane are over, or (`read`) their sources have been read.
+/// `cp.async.bulk.wait_group`: all groups but the last `keep` of each lane are over, or (`read`) their sources have
+/// been read.
 pub(in crate::exec) fn wait(env: &mut Env<'_>, run: Mask, keep: u32, read: bool) -> Result<(), Halt> {
     let warp = env.warp;
     for lane in lanes(run) {
@@ -248,7 +250,8 @@ enum Left {
     Elsewhere(u32),
 }
 
-/// The cluster has ended: reports the copies that nobody has waited for, and moves what has not moved. Whether all went well.
+/// The cluster has ended: reports the copies that nobody has waited for, and moves what has not moved. Whether all went
+/// well.
 pub(crate) fn finish(env: &mut Env<'_>) -> bool {
     crate::exec::copy::finish(env);
     let several = env.cx.ctas() > 1;

@@ -1,8 +1,9 @@
-//! Bulk copies: the checks when they are issued, the bytes when they move, and what other accesses meet in between. Which bytes a tile has is in
-//! `bulk::tile`; who is ordered after a copy, in `bulk::flight` and `shadow::clock`.
+//! Bulk copies: the checks when they are issued, the bytes when they move, and what other accesses meet in between.
+//! Which bytes a tile has is in `bulk::tile`; who is ordered after a copy, in `bulk::flight` and `shadow::clock`.
 //!
-//! Whatever can be wrong with a copy is looked at when it is issued, whenever its bytes move; accesses that come later are compared with the copies
-//! that are not known to be over. So what is found does not depend on the seed's choice, except where it changes what a program does.
+//! Whatever can be wrong with a copy is looked at when it is issued, whenever its bytes move; accesses that come later
+//! are compared with the copies that are not known to be over. So what is found does not depend on the seed's choice,
+//! except where it changes what a program does.
 
 mod engine;
 mod operands;
@@ -60,7 +61,8 @@ impl Issue {
         }
     }
 
-    /// Whether it sees and is seen by ordinary accesses without a proxy fence (PTX manual 9.7.9.12, 9.7.13.7: `st.async`, `red.async`).
+    /// Whether it sees and is seen by ordinary accesses without a proxy fence (PTX manual 9.7.9.12, 9.7.13.7:
+    /// `st.async`, `red.async`).
     fn is_generic(&self) -> bool {
         matches!(self.f, BulkFn::Put(_) | BulkFn::Reduce(..))
     }

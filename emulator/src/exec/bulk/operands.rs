@@ -1,5 +1,5 @@
-//! Copies from their operands: tensor maps, boxes, lines and data, with the rules of each (PTX manual 9.7.9.25). Where they go, and who may be in their way,
-//! is not looked at here.
+//! Copies from their operands: tensor maps, boxes, lines and data, with the rules of each (PTX manual 9.7.9.25). Where
+//! they go, and who may be in their way, is not looked at here.
 
 use tilewright_kernel::tensor_map::{ENCODED_BYTES, GRANULE, TensorMap};
 

@@ -1,5 +1,5 @@
-//! What a bulk copy meets: the accesses to words that are not ordered before it or not visible to it. The copy itself leaves no entry: what comes
-//! later is compared with the copies that are not over (`bulk::flight`).
+//! What a bulk copy meets: the accesses to words that are not ordered before it or not visible to it. The copy itself
+//! leaves no entry: what comes later is compared with the copies that are not over (`bulk::flight`).
 
 use super::{AccessKind, Cells, Conflict, Detail, Entry, HALVES, Who, bound, epoch, lane, other, pc, warp};
 use crate::shadow::clock::{Clocks, Proxied, Sight};
@@ -26,7 +26,8 @@ fn worst(flaws: impl Iterator<Item = Option<Flaw>>) -> Option<Flaw> {
 }
 
 impl Flaw {
-    /// What stands between an access by one lane and a copy that `who` issues now, if it matters to the copy: `writes` says what that does there.
+    /// What stands between an access by one lane and a copy that `who` issues now, if it matters to the copy: `writes`
+    /// says what that does there.
     pub fn of(
         clocks: &Clocks,
         (space, writes): (Proxied, bool),

@@ -1,9 +1,10 @@
-//! What bulk copies add to the clocks of warps: components behind those of the warps.
+//! What bulk copies add to the clocks of warps: components after those of the warps.
 //!
-//! Each warp has a component for each of two memories, the last of its epochs that a proxy fence has made visible to the asynchronous proxy; it travels
-//! with what the warp releases, as its epochs do. Behind these come *agents*: an mbarrier whose phases copies complete, or the bulk groups of a thread.
-//! An agent counts phases or groups; a copy is ordered before whoever knows its number. A copy hands on nothing else: who waits for it learns
-//! nothing of what its issuer did or knew (PTX manual 8.9.1.1 and 9.7.9.25.1: the completion orders the copy's own accesses).
+//! Each warp has a component for each of two memories, the last of its epochs that a proxy fence has made visible to
+//! the asynchronous proxy; it travels with what the warp releases, as its epochs do. After these come *agents*: an
+//! mbarrier whose phases copies complete, or the bulk groups of a thread. An agent counts phases or groups; a copy is
+//! ordered before whoever knows its number. A copy hands on nothing else: who waits for it learns nothing of what its
+//! issuer did or knew (PTX manual 8.9.1.1 and 9.7.9.25.1: the completion orders the copy's own accesses).
 
 use super::Clocks;
 use crate::lanes::{LANES, Mask, lanes};
@@ -41,7 +42,8 @@ pub enum Sight {
 pub(super) struct Agents {
     /// Agents so far.
     count: usize,
-    /// The last epoch in which each lane executed a proxy fence, by memory and warp: a fence by some lanes is for these alone.
+    /// The last epoch in which each lane executed a proxy fence, by memory and warp: a fence by some lanes is for these
+    /// alone.
     fenced: Vec<[u32; LANES]>,
     /// The lanes of each warp's last proxy fence, by memory and warp, and what the warp knew then.
     late: Vec<(Mask, Vec<u32>)>,

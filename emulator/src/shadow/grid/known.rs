@@ -1,8 +1,9 @@
-//! What is known of CTAs: for each of them, up to which epochs everything that its lanes did is ordered before something.
+//! What is known of CTAs: for each of them, up to which epochs everything that its lanes did is ordered before
+//! something.
 //!
-//! A launch has many CTAs, and whoever comes late knows of all of them: a vector for each release would take the square of their number. So a clock is
-//! a tree over the bits of CTA numbers whose parts are shared; what two clocks have in common is one pointer, and joining them visits only where
-//! they differ.
+//! A launch has many CTAs, and whoever comes late knows of all of them: a vector for each release would take the square
+//! of their number. So a clock is a tree over the bits of CTA numbers whose parts are shared; what two clocks have in
+//! common is one pointer, and joining them visits only where they differ.
 
 use std::sync::Arc;
 

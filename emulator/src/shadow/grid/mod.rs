@@ -1,13 +1,15 @@
-//! Order between CTAs, in kernels that have fences beyond the CTA: who released what in which word, and who accessed which bytes.
+//! Order between CTAs, in kernels that have fences beyond the CTA: who released what in which word, and who accessed
+//! which bytes.
 //!
-//! Two accesses of different CTAs are ordered by causality (PTX manual 8.9): a release of the first one's CTA covers it, by program order or by
-//! barriers inside the CTA; an acquire reads what the release wrote, directly or through atomic operations in between; and barriers or program
-//! order lead from there to the second one. `view` has what warps release and acquire, `known` the clocks. All CTAs of such a kernel run on one
-//! host thread, so that each access is compared with those that came before it, as in FastTrack (Flanagan and Freund, 2009): of writes the last one
-//! to each byte, of others those that no later one stands for.
+//! Two accesses of different CTAs are ordered by causality (PTX manual 8.9): a release of the first one's CTA covers
+//! it, by program order or by barriers inside the CTA; an acquire reads what the release wrote, directly or through
+//! atomic operations in between; and barriers or program order lead from there to the second one. `view` has what warps
+//! release and acquire, `known` the clocks. All CTAs of such a kernel run on one host thread, so that each access is
+//! compared with those that came before it, as in FastTrack (Flanagan and Freund, 2009): of writes the last one to each
+//! byte, of others those that no later one stands for.
 //!
-//! Approximations, all towards silence: of reads and of atomic operations of other threads at most [`MOST`] are kept a line; a bulk copy counts
-//! as an access of the thread that issues it.
+//! Approximations, all towards silence: of reads and of atomic operations of other threads at most [`MOST`] are kept a
+//! line; a bulk copy counts as an access of the thread that issues it.
 
 mod known;
 mod view;
@@ -87,7 +89,7 @@ pub struct Point {
 pub enum Missing {
     /// The earlier CTA has released nothing since.
     Release,
-    /// A fence between the access and the strong write: the last one is in front of the access.
+    /// A fence between the access and the strong write: the last one is before the access.
     LaterFence {
         /// The fence.
         fence: u32,
@@ -96,11 +98,11 @@ pub enum Missing {
     },
     /// A barrier of the earlier CTA, between the access and this fence of another thread.
     BarrierBefore(Point),
-    /// The later CTA has seen nothing that was written behind this instruction.
+    /// The later CTA has seen nothing that was written after this instruction.
     Sight(u32),
-    /// A fence of the later CTA, behind this read.
+    /// A fence of the later CTA, after this read.
     Fence(Point),
-    /// A barrier of the later CTA, behind this read, by which another thread has acquired it.
+    /// A barrier of the later CTA, after this read, by which another thread has acquired it.
     BarrierBehind(Point),
 }
 
@@ -150,9 +152,11 @@ fn words(address: u64, bytes: u64) -> std::ops::Range<u64> {
 }
 
 impl Grid {
-    /// A fence beyond the CTA of some lanes of a warp, `together` if these are all that live. Called before the warp's epoch ends.
+    /// A fence beyond the CTA of some lanes of a warp, `together` if these are all that live. Called before the warp's
+    /// epoch ends.
     ///
-    /// Sequential fences have one order, in which each synchronises with those that follow (PTX manual 8.9.3); here it is that in which they come.
+    /// Sequential fences have one order, in which each synchronises with those that follow (PTX manual 8.9.3); here it
+    /// is that in which they come.
     pub fn fence(
         &mut self,
         view: &mut View,
@@ -184,7 +188,8 @@ impl Grid {
         }
     }
 
-    /// A strong write of a lane of a CTA: older values release nothing any more, unless it is an atomic operation (`update`).
+    /// A strong write of a lane of a CTA: older values release nothing any more, unless it is an atomic operation
+    /// (`update`).
     pub fn write(&mut self, view: &View, cta: u64, (address, bytes): (u64, u64), point: Point, update: bool) {
         let released = view.released(point.warp as usize, point.lane as usize);
         if let Some((known, pc)) = released {
@@ -282,14 +287,14 @@ impl Grid {
         let mut conflict = None;
         let mut merged = false;
         let mut alike = 0;
-        // The entry in front of the present one.
+        // The entry before the present one.
         let mut before: Link = 0;
         let mut at = self.lines[page][place];
         while at != 0 {
             let mut old = self.entries[at as usize - 1];
             let overlap = old.mask & new.mask;
             let (warp, of) = (usize::from(new.warp), usize::from(old.warp));
-            // Whether the new one stands for the old one: whatever is ordered behind it is ordered behind that.
+            // Whether the new one stands for the old one: whatever is ordered after it is ordered after that.
             let replaces = new.kind == AccessKind::Write || new.kind == old.kind;
             let mut gone = 0;
             if old.cta == new.cta {
@@ -399,7 +404,7 @@ impl Grid {
     }
 }
 
-/// The first byte of `overlap` at which the new access is not ordered behind the old one, of another CTA.
+/// The first byte of `overlap` at which the new access is not ordered after the old one, of another CTA.
 fn unordered(view: &View, clocks: &Clocks, old: &Entry, new: &Entry, overlap: u128) -> Option<u32> {
     let first = overlap.trailing_zeros();
     if view.is_empty() {

@@ -1,8 +1,9 @@
 //! What the warps of a CTA tell other CTAs, and what they have learnt of them.
 //!
-//! A release is a fence, then a strong write by the same thread; an acquire a strong read of what it wrote, then a fence by the same thread (PTX manual
-//! 8.8). What a thread acquires is ordered before what it does next, and by way of barriers before what others of its CTA do: an *import* has
-//! the epoch in which a warp made it, and whoever knows this epoch of the warp knows the import.
+//! A release is a fence, then a strong write by the same thread; an acquire a strong read of what it wrote, then a
+//! fence by the same thread (PTX manual 8.8). What a thread acquires is ordered before what it does next, and by way of
+//! barriers before what others of its CTA do: an *import* has the epoch in which a warp made it, and whoever knows this
+//! epoch of the warp knows the import.
 
 use super::known::{Known, Part};
 use crate::lanes::{Mask, lanes};
@@ -12,7 +13,7 @@ use crate::shadow::clock::Clocks;
 #[derive(Clone, Debug)]
 struct Fence {
     lanes: Mask,
-    /// What strong writes release behind it.
+    /// What strong writes release after it.
     known: Known,
     pc: u32,
 }
@@ -174,7 +175,8 @@ impl View {
         )
     }
 
-    /// Whether what the lanes of a warp of another CTA did is ordered before what all lanes of the warp do now; a no may be wrong.
+    /// Whether what the lanes of a warp of another CTA did is ordered before what all lanes of the warp do now; a no
+    /// may be wrong.
     pub fn knows_all(&self, clocks: &Clocks, warp: usize, event: Event) -> bool {
         self.search(
             event,
@@ -204,7 +206,7 @@ impl View {
         all.find(|(_, import)| holds(&import.known))
     }
 
-    /// Who of this CTA has seen what tells of it, without a fence behind.
+    /// Who of this CTA has seen what tells of it, without a fence after.
     pub fn sighting(&self, event: Event) -> Option<(usize, &Sighting)> {
         let holds = |known: &Known| known.get(event.cta).is_some_and(|p| p.holds(event.warp, event.lane, event.epoch));
         let mut all = self.warps.iter().enumerate().filter_map(|(of, w)| w.seen.as_ref().map(|seen| (of, seen)));

@@ -5,8 +5,8 @@ use crate::shadow::cell::{AccessKind, Conflict, Flaw, Who, worse};
 use crate::shadow::clock::{Clocks, Proxied};
 
 impl Lines {
-    /// Records for other CTAs that a copy issued by `who` reads or writes `bytes` bytes from `address`, and returns the access of this CTA that
-    /// stands most against it, with the byte.
+    /// Records for other CTAs that a copy issued by `who` reads or writes `bytes` bytes from `address`, and returns the
+    /// access of this CTA that stands most against it, with the byte.
     pub fn probe(
         &mut self,
         clocks: &Clocks,

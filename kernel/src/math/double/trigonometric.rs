@@ -1,4 +1,5 @@
-//! `sin` and `cos` of `f64`, and the reduction of large arguments, which `f32` uses too. Coefficients come from `derive.py`.
+//! `sin` and `cos` of `f64`, and the reduction of large arguments, which `f32` uses too. Coefficients come from
+//! `derive.py`.
 //!
 //! Both work on |x|, and reduce it to x = n·π/2 + r with |r| ≤ π/4 (and a little more), r as the sum of two numbers.
 
@@ -29,7 +30,7 @@ const COS: [f64; 6] = [
     -1.135_824_866_785_083_4e-11,
 ];
 
-/// The bits of 2/π behind 53 zeros and the point: bit p, from the top, counts 2^(53 − p).
+/// The bits of 2/π after 53 zeros and the point: bit p, from the top, counts 2^(53 − p).
 const TWO_OVER_PI: [u64; 19] = [
     0x0000_0000_0000_028b,
     0xe60d_b939_1054_a7f0,
@@ -71,8 +72,9 @@ pub fn cos<O: Double>(o: &mut O, x: O::F) -> O::F {
 
 /// r and a number whose two low bits are those of n.
 ///
-/// x − n·p₀ is exact: both are multiples of 2^-53 and the difference is below 1. The product n·p₁ is split exactly into a number
-/// and its error, and so is the difference from it (Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B).
+/// x − n·p₀ is exact: both are multiples of 2^-53 and the difference is below 1. The product n·p₁ is split exactly into
+/// a number and its error, and so is the difference from it (Knuth, The Art of Computer Programming 2, section 4.2.2,
+/// theorem B).
 fn reduce<O: Double>(o: &mut O, a: O::F) -> ([O::F; 2], O::I) {
     let (scale, round) = (o.float(std::f64::consts::FRAC_2_PI), o.float(ROUND));
     let t = o.fma(a, scale, round);
@@ -103,13 +105,13 @@ fn rest_of_sum<O: Double>(o: &mut O, a: O::F, b: O::F, sum: O::F) -> O::F {
     o.add(a_rest, b_rest)
 }
 
-/// The reduction of an `a` from 1 to 2^(64·2^`levels`), finite, by its product with those bits of 2/π that matter (Payne and Hanek,
-/// "Radian reduction for trigonometric functions", 1983).
+/// The reduction of an `a` from 1 to 2^(64·2^`levels`), finite, by its product with those bits of 2/π that matter
+/// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983).
 ///
-/// a = m·2^(e − 52). Bits of 2/π that count 2^(54 − e) and more give multiples of 4, of which nothing is needed. The 192 bits from
-/// there on, times m and modulo 2^192, are the quotient modulo 4 with 190 bits behind the point, of which those below 2^-126 are
-/// dropped. No `f64` is nearer than 2^-62 to a multiple of π/2 that is not 0, relative to it (Muller et al., Handbook of
-/// Floating-Point Arithmetic, section 11.1), so that 64 bits of r are right.
+/// a = m·2^(e − 52). Bits of 2/π that count 2^(54 − e) and more give multiples of 4, of which nothing is needed. The
+/// 192 bits from there on, times m and modulo 2^192, are the quotient modulo 4 with 190 bits after the point, of which
+/// those below 2^-126 are dropped. No `f64` is nearer than 2^-62 to a multiple of π/2 that is not 0, relative to it
+/// (Muller et al., Handbook of Floating-Point Arithmetic, section 11.1), so that 64 bits of r are right.
 pub(in crate::math) fn large<O: Double>(o: &mut O, a: O::F, levels: u32) -> ([O::F; 2], O::I) {
     let bits = o.bits(a);
     let (fraction, hidden, bias) = (o.int((1 << 52) - 1), o.int(1 << 52), o.int(1023));

@@ -1,5 +1,5 @@
-//! The functions of f64 against points that `measure.py` computed to 60 and more digits: usual arguments, ends of ranges, seams of
-//! polynomials, and arguments next to multiples of π/2.
+//! The functions of f64 against points that `measure.py` computed to 60 and more digits: usual arguments, ends of
+//! ranges, seams of polynomials, and arguments next to multiples of π/2.
 
 use super::super::{Host, apply_double, bound, ulp};
 use super::Unary::{self, Cos, Erf, Exp, Log, Sin, Tanh};

@@ -13,7 +13,8 @@ fn value(function: Unary, x: f32) -> f32 {
     apply(function, &mut Host::<f32>::default(), x).expect("a math function")
 }
 
-/// Largest error in ulp and its argument over arguments `step` bits apart; panics where the bound does not admit a result.
+/// Largest error in ulp and its argument over arguments `step` bits apart; panics where the bound does not admit a
+/// result.
 fn measure(function: Unary, step: u32) -> (f64, f32) {
     let bound = bound(function, ElementType::F32).expect("a bound");
     let (mut worst, mut at) = (0.0, 0.0);
@@ -145,8 +146,8 @@ fn seams_do_not_step_down() {
     }
 }
 
-/// 1/y = √x  ⇔  x·y² = 1: the residual by fma tells the error of y without a wider type. With δ = x·y² − 1, the exact value is
-/// y·(1 − δ/2 + …).
+/// 1/y = √x ⇔ x·y² = 1: the residual by fma tells the error of y without a wider type. With δ = x·y² − 1, the exact
+/// value is y·(1 − δ/2 + …).
 #[test]
 fn double_rsqrt_is_within_its_bound() {
     let bound = bound(Rsqrt, ElementType::F64).expect("a bound");

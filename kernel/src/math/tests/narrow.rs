@@ -11,7 +11,8 @@ fn unit(format: Format, exact: f64) -> f64 {
     (exponent - f64::from(format.fraction)).exp2()
 }
 
-/// Two units of f32 are 2^-12 of f16's and 2^-15 of bf16's: no result is further from the exact value than half a unit and that.
+/// Two units of f32 are 2^-12 of f16's and 2^-15 of bf16's: no result is further from the exact value than half a unit
+/// and that.
 #[test]
 fn narrow_functions_are_rounded_twice_and_hardly_differ() {
     for (ty, excess) in [(ElementType::F16, 2.0 / 8192.0), (ElementType::Bf16, 2.0 / 65536.0)] {

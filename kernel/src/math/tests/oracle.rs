@@ -17,7 +17,8 @@ pub fn exact(function: Unary, x: f64) -> f64 {
     }
 }
 
-/// Error function: 2/√π·e^(−x²)·Σ 2ⁿ·x^(2n+1)/(1·3·5···(2n+1)) (Abramowitz and Stegun 7.1.6), whose terms are all of one sign.
+/// Error function: 2/√π·e^(−x²)·Σ 2ⁿ·x^(2n+1)/(1·3·5···(2n+1)) (Abramowitz and Stegun 7.1.6), whose terms are all of
+/// one sign.
 pub fn erf(x: f64) -> f64 {
     if x.is_nan() || x.abs() >= 6.0 {
         return if x.is_nan() { x } else { 1.0_f64.copysign(x) }; // 1 − erf(6) < 2^-55

@@ -413,7 +413,8 @@ fn folds_with_a_merge_admit_other_orders() {
     }
 }
 
-/// Where none of the three orders rounds, another may: the mean of equal terms by thirds. And what cannot round stays exact.
+/// Where none of the three orders rounds, another may: the mean of equal terms by thirds. And what cannot round stays
+/// exact.
 #[test]
 fn orders_that_happen_not_to_round_leave_room() {
     let mut b = Builder::new(&["N"]);

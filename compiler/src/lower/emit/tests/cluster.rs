@@ -9,7 +9,8 @@ use super::{tensor, text};
 use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Buffer, Builder, Kernel, Sharing, Signature, Type};
 
-/// Every thread writes `lanes` elements to all blocks, and block `r` stores those of block `cluster − 1 − r`, which it reads from block 1.
+/// Every thread writes `lanes` elements to all blocks, and block `r` stores those of block `cluster − 1 − r`, which it
+/// reads from block 1.
 fn exchanging(cluster: u32, element: ElementType, lanes: u32) -> Kernel {
     let threads = 64;
     let mut b = Builder::new(Signature {

@@ -284,7 +284,7 @@ fn text_of_a_reduction() {
     );
 }
 
-/// Lanes that have gone apart may be in different iterations of what comes behind, until they wait for each other.
+/// Lanes that have gone apart may be in different iterations of what comes after, until they wait for each other.
 #[test]
 fn a_loop_is_uniform_where_lanes_are_together() {
     let kernel = build(vec![tensor("x", F32, false), tensor("y", F32, true)], |b| {
@@ -318,7 +318,7 @@ fn a_loop_is_uniform_where_lanes_are_together() {
     let branches: Vec<&str> = (text.lines().filter(|line| line.contains("bra") && line.contains("_loop")))
         .map(|line| if line.contains("bra.uni") { "uni" } else { "bra" })
         .collect();
-    // The last one belongs to the loop around the three in front of it.
+    // The last one belongs to the loop around the three before it.
     assert_eq!(branches, ["uni", "bra", "bra", "uni", "uni", "bra", "bra", "uni"]);
 }
 

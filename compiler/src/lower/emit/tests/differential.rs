@@ -147,8 +147,9 @@ fn casts() {
     }
 }
 
-/// All numbers of 16 bits to the types for storage and back, and `f32` at every exponent with every pattern of the bits that decide:
-/// those that stay, the half, and whether anything is below. Against the oracle and against the rule that the host uses.
+/// All numbers of 16 bits to the types for storage and back, and `f32` at every exponent with every pattern of the bits
+/// that decide: those that stay, the half, and whether anything is below. Against the oracle and against the rule that
+/// the host uses.
 #[test]
 fn storage_types_exhaustively() {
     let halves: Vec<u64> = (0..1 << 16).collect();

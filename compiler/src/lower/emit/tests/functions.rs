@@ -1,4 +1,5 @@
-//! Math functions reach the machine: each agrees with the host's to its bound. The functions themselves are tested in their room.
+//! Math functions reach the machine: each agrees with the host's to its bound. The functions themselves are tested in
+//! their room.
 
 use tilewright_kernel::ElementType::{self, Bf16, Bool, F16, F32, F64, I8, I32, U32};
 use tilewright_kernel::algorithm::Unary;

@@ -11,8 +11,8 @@ use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Builder, Kernel, ParameterKind, Type, ValueId};
 use crate::proof::Tiles;
 
-/// Runs a kernel over these bytes of each tensor (and of each scalar), and returns the bytes of all of them afterwards. The bytes of
-/// tensors that it writes count as uninitialised where `fresh`. The launch must have no findings.
+/// Runs a kernel over these bytes of each tensor (and of each scalar), and returns the bytes of all of them afterwards.
+/// The bytes of tensors that it writes count as uninitialised where `fresh`. The launch must have no findings.
 pub(super) fn execute(kernel: &Kernel, n: i64, blocks: u32, buffers: &[Vec<u8>], fresh: bool) -> Vec<Vec<u8>> {
     let text = text(kernel);
     let (report, found) = launch(kernel, &text, n, blocks, buffers, fresh, 0);

@@ -1,5 +1,5 @@
-//! A scalar oracle for elements: their bits, zero-extended to 64, and what each operation gives. It rounds by integer arithmetic and
-//! shares nothing with emission.
+//! A scalar oracle for elements: their bits, zero-extended to 64, and what each operation gives. It rounds by integer
+//! arithmetic and shares nothing with emission.
 
 use tilewright_kernel::ElementType::{
     self, Bf16, Bool, E4m3, E5m2, F16, F32, F64, I8, I16, I32, I64, Tf32, U8, U16, U32, U64,
