@@ -28,6 +28,9 @@ const WITH_VALUES: usize = 2;
 const SEARCH_STEPS: u64 = 10_000;
 /// Sizes to try beside the smallest ones: each dimension at least this, if it may be.
 const LEAST: [i64; 2] = [3, 35];
+/// What is added to that for a dimension, in turn: where two sizes are the same, one that is taken for the other is not
+/// seen.
+const APART: [i64; 3] = [0, 2, 1];
 /// Steps of the search for one number of iterations.
 const TRIP_STEPS: u64 = 2_000;
 /// Sizes to try.
@@ -301,6 +304,7 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
     let mut list: Vec<Vec<i64>> = apart(info, facts, smallest.clone()).into_iter().collect();
     for least in LEAST {
         let larger = |(v, known): (usize, &i64)| {
+            let least = least + APART[v % APART.len()];
             let next = facts.from(v as u32, i128::from(least)).and_then(|(value, _)| i64::try_from(value).ok());
             next.unwrap_or(*known).max(*known)
         };
@@ -346,4 +350,25 @@ fn rings(stages: &[Analysed], facts: &Facts) -> Vec<(Expr, u32)> {
     };
     found.retain(|(trips, _)| of_sizes(trips));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::TokenBuffer;
+
+    #[test]
+    fn sizes_of_a_kernel_differ() {
+        let source = "kernel K(x: f32[M, N], z: f32[K, L]) -> (y: f32[M, N]) where L % 4 == 0 {
+            y[i, j] = x[i, j] + (z[j, i] or 0.0);
+            schedule y { bind i: grid; }
+        }";
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let outcome = crate::compile(&tokens);
+        let kernel = &outcome.kernels[0];
+        let info = kernel.info.as_ref().expect("compiled");
+        let facts = Facts::new(&info.dims, &info.facts).expect("facts");
+        let expected = [[1, 1, 1, 4], [3, 5, 4, 4], [35, 37, 36, 36]];
+        assert_eq!(sizes(info, &facts, &kernel.stages), expected.map(Vec::from));
+    }
 }
