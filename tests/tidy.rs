@@ -9,7 +9,7 @@ use tilewright_compiler::diag::{Code, Level};
 
 /// Codes without a UI case, each with the reason.
 const WITHOUT_CASE: [Code; 2] = [
-    Code::TW0131, // needs 65536 parameters; `tests/pages.rs` has them
+    Code::TW0131, // needs 65536 parameters; `tests/language/pages.rs` has them
     Code::TW9001, // a defect of the compiler, by definition not known
 ];
 

@@ -11,7 +11,7 @@ use crate::{Failure, cargo, root, run};
 /// A test fails for another reason than an outdated expectation.
 pub fn bless() -> Result<(), Failure> {
     run(cargo()
-        .args(["test", "--quiet", "-p", "tilewright-workspace", "--test", "golden"])
+        .args(["test", "--quiet", "-p", "tilewright-workspace", "--test", "examples", "golden"])
         .env("TILEWRIGHT_BLESS", "1"))?;
     let inline =
         ["-p", "tilewright-kernel", "-p", "tilewright-ptx", "-p", "tilewright-compiler", "-p", "tilewright-cli"];

@@ -1,0 +1,12 @@
+//! What blocks do together: reductions, clusters, roles, persistent launches.
+
+mod cluster_roles;
+mod clusters;
+mod multicast;
+mod persistent;
+mod persistent_multicast;
+mod reductions;
+mod roles;
+mod stages;
+#[path = "../support/mod.rs"]
+mod support;

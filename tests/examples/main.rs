@@ -1,0 +1,8 @@
+//! The examples: what they compile to, print, read, write and become.
+
+mod counters;
+mod golden;
+mod machine_code;
+mod results;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,10 @@
+//! The language and its messages, from source text to result.
+
+mod contract;
+mod corners;
+mod dependent;
+mod edits;
+mod end_to_end;
+mod pages;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,330 @@
+//! The separate checker of `kernel_ir` over real kernels: what the compiler derives holds for it too, and no derived
+//! statement can be missed without its notice.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::Draw;
+use tilewright::kernel::algorithm::{Binary, Compare};
+use tilewright_cli::sizes;
+use tilewright_cli::source::SourceFile;
+use tilewright_compiler::Compiled;
+use tilewright_compiler::kernel_ir::{
+    IndexOp, Kernel, Op, RegionId, StatementKind, TensorPart, ValueId, VariableId, verify,
+};
+use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
+
+/// Work for one launch.
+const BUDGET: u64 = 1_000_000;
+
+/// Files with kernels: the examples, and the tests that run kernels.
+fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut open: Vec<PathBuf> = ["examples", "tests"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join(f)).into();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn kernels() -> Vec<(String, Compiled)> {
+    let mut all = Vec::new();
+    for path in files() {
+        let Ok(source) = SourceFile::read(&path.to_string_lossy()) else { continue };
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        all.extend(
+            source.kernels().map(|found| (format!("{stem}::{}", found.kernel.ast.name.text), found.kernel.clone())),
+        );
+    }
+    all
+}
+
+/// Sizes to draw from: small ones, and some of whole tiles.
+const POOLS: [&[i64]; 3] = [
+    &[1, 2, 3, 4, 5, 7, 8, 12],
+    &[1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 48, 64, 96, 128],
+    &[6, 8, 16, 32, 40, 64, 512, 16384],
+];
+
+/// Kernels that read where data says.
+const GATHERS: [&str; 2] = ["corners::Embed", "end_to_end::Gather"];
+
+#[test]
+fn every_kernel_holds() {
+    let (mut launches, mut quiet) = (0, Vec::new());
+    for (name, kernel) in kernels() {
+        let Some(info) = &kernel.info else { continue };
+        let mut held = 0;
+        for (pool, seed) in POOLS.iter().flat_map(|pool| (0..3).map(move |seed| (pool, seed))) {
+            let Some(given) = sizes::choose(info, pool, seed) else { continue };
+            let dims = sizes::complete(info, &given).expect("complete");
+            let launch = Launch::new(info, &dims).unwrap_or_else(|why| panic!("{name} {given:?}: {why:?}"));
+            for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
+                let verdict = check(&entry.kernel, &launch, BUDGET);
+                launches += 1;
+                let symbol = &entry.kernel.signature.name;
+                match verdict {
+                    Verdict::Holds => held += 1,
+                    Verdict::Exhausted => {}
+                    Verdict::Undecided(_) if GATHERS.contains(&&*name) => {}
+                    Verdict::Undecided(what) | Verdict::Violated(what) => {
+                        panic!("{name}, {symbol}, {given:?}: {what}\n{}", entry.kernel)
+                    }
+                }
+            }
+        }
+        if held == 0 {
+            quiet.push(name);
+        }
+    }
+    assert!(launches > 1000, "{launches}");
+    assert_eq!(quiet, GATHERS, "no launch of these was checked to the end");
+}
+
+/// Every entry point, whatever sizes it is for: narrower ones at sizes for which they hold.
+#[test]
+fn every_kernel_stores_what_the_algorithm_says() {
+    let (mut launches, mut exhausted, mut held) = (0, 0, 0);
+    for (name, kernel) in kernels() {
+        let Some(info) = &kernel.info else { continue };
+        for (seed, pool) in (0..).zip(POOLS) {
+            let Some(given) = sizes::choose(info, pool, seed) else { continue };
+            let dims = sizes::complete(info, &given).expect("complete");
+            let launch = Launch::new(info, &dims).unwrap_or_else(|why| panic!("{name} {given:?}: {why:?}"));
+            for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
+                launches += 1;
+                match check_values(&entry.kernel, &launch, &info.algorithm, seed, BUDGET) {
+                    Verdict::Holds => held += 1,
+                    Verdict::Exhausted => exhausted += 1,
+                    Verdict::Undecided(what) | Verdict::Violated(what) => {
+                        panic!("{name}, {}, {given:?}: {what}\n{}", entry.kernel.signature.name, entry.kernel)
+                    }
+                }
+            }
+        }
+    }
+    println!("{launches} launches, {held} right, {exhausted} too much work");
+    assert!(launches > 500 && held > 2 * launches / 3, "{launches} launches, {held} right");
+}
+
+/// One value or statement of a finished kernel changed, as a mistake of lowering would change it: what was changed, and
+/// the kernel.
+fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {
+    let mut mutant = kernel.clone();
+    let is_reached = |of: &Kernel, n: usize| {
+        let bound = |s: &tilewright_compiler::kernel_ir::Statement| s.kind == StatementKind::Let(ValueId(n as u32));
+        of.regions.iter().any(|region| region.statements.iter().any(bound))
+    };
+    if draw.chance(60) {
+        let n = draw.below(kernel.values.len());
+        if !is_reached(kernel, n) {
+            return None;
+        }
+        let of = &mut mutant.values[n];
+        // A value of the same type that is bound around it: found by the verifier if it is not.
+        let other = ValueId(draw.below(n.max(1)) as u32);
+        let fits = |old: ValueId| kernel.value(other).ty == kernel.value(old).ty && other != old;
+        of.op = match of.op {
+            Op::Index(IndexOp::Add, a, b) => Op::Index(IndexOp::Sub, a, b),
+            Op::Index(IndexOp::Sub, a, b) => Op::Index(IndexOp::Add, a, b),
+            Op::Index(IndexOp::Mul, a, b) => Op::Index(IndexOp::Add, a, b),
+            Op::Index(IndexOp::Div, a, b) => Op::Index(IndexOp::Mod, a, b),
+            Op::Index(IndexOp::Mod, a, b) => Op::Index(IndexOp::Div, a, b),
+            Op::Select(c, a, b) => Op::Select(c, b, a),
+            Op::Binary(op, a, b) if fits(b) => Op::Binary(op, a, other),
+            Op::Binary(op @ (Binary::Sub | Binary::Div), a, b) => Op::Binary(op, b, a),
+            Op::Fma(a, b, c) if fits(c) => Op::Fma(a, b, other),
+            Op::Unary(op, a) if fits(a) => Op::Unary(op, other),
+            Op::Get(_) => Op::Get(VariableId(draw.below(kernel.variables.len()) as u32)),
+            Op::CompareIndex(Compare::Lt, a, b) => Op::CompareIndex(Compare::Le, a, b),
+            Op::InRange(a, b) => Op::CompareIndex(Compare::Le, a, b),
+            _ => return None,
+        };
+        let what = format!("%{n}: {:?} → {:?}", kernel.values[n].op, mutant.values[n].op);
+        return (mutant.values[n].op != kernel.values[n].op).then_some((what, mutant));
+    }
+    let region = draw.below(kernel.regions.len());
+    let statements = &mut mutant.regions[region].statements;
+    if statements.is_empty() {
+        return None;
+    }
+    let at = draw.below(statements.len());
+    let what = format!("statement {at} of region {region}: {:?}", statements[at].kind);
+    match &mut statements[at].kind {
+        StatementKind::Set(..) => drop(statements.remove(at)),
+        StatementKind::Store(store) if store.values.len() > 1 => store.values.rotate_left(1),
+        StatementKind::Load(load) if load.predicate.is_some() => {
+            load.predicate = None;
+            load.otherwise.clear();
+        }
+        StatementKind::If(branch) if branch.otherwise.is_none() => {
+            let inner = branch.then.index();
+            let body = std::mem::take(&mut mutant.regions[inner].statements);
+            mutant.regions[region].statements.splice(at..=at, body);
+            let moved: Vec<usize> =
+                (0..mutant.values.len()).filter(|v| mutant.values[*v].region.index() == inner).collect();
+            moved.into_iter().for_each(|v| mutant.values[v].region = RegionId(region as u32));
+        }
+        StatementKind::Shuffle { mask, .. } => *mask ^= if *mask > 1 { 1 } else { 2 },
+        _ => return None,
+    }
+    Some((what, mutant))
+}
+
+/// A changed operand, a dropped predicate, a lost statement: the checker of values finds most of them, by what is
+/// stored or where. What it does not find is printed. Nearly all of that changes nothing at these sizes: predicates
+/// that hold everywhere, sums with a zero, registers that no element is in.
+#[test]
+fn changed_values_are_noticed() {
+    // Sizes of several tiles, blocks and iterations along some axis: where there is one of each, many changes are none.
+    const LARGER: [&[i64]; 3] = [&[1, 3, 33, 96, 130], &[2, 3, 257, 300, 512], &[1, 2, 3, 1028, 2052, 4100]];
+    const WORK: u64 = 2 * BUDGET;
+    let (seed, changes) = crate::support::campaign("TILEWRIGHT_CHANGES", (77, 1));
+    let (mut tried, mut by_order, mut missed) = (0, 0, Vec::new());
+    for (n, (name, kernel)) in (0..).zip(kernels()) {
+        let Some(info) = &kernel.info else { continue };
+        let pools = POOLS.iter().chain(&LARGER).flat_map(|pool| (0..2).map(move |seed| (pool, seed)));
+        let launches: Vec<Launch> = pools
+            .filter_map(|(pool, seed)| sizes::complete(info, &sizes::choose(info, pool, seed)?).ok())
+            .filter_map(|dims| Launch::new(info, &dims).ok())
+            .collect();
+        let entry = &kernel.entries[0].kernel;
+        let right = |launch: &&Launch| check_values(entry, launch, &info.algorithm, 1, WORK) == Verdict::Holds;
+        let launches: Vec<&Launch> = launches.iter().filter(right).collect();
+        let mut draw = Draw::new(seed, n);
+        let mut left = changes;
+        for _ in 0..40 * changes {
+            if left == 0 || launches.is_empty() {
+                break;
+            }
+            let Some((what, mutant)) = mistakes(entry, &mut draw) else { continue };
+            if verify(&mutant).is_err() {
+                continue;
+            }
+            left -= 1;
+            tried += 1;
+            let wrong = |verdict: Verdict| matches!(verdict, Verdict::Violated(_) | Verdict::Undecided(_));
+            by_order += usize::from(launches.iter().any(|launch| wrong(check(&mutant, launch, WORK))));
+            let found = |launch: &&Launch| wrong(check_values(&mutant, launch, &info.algorithm, 1, WORK));
+            if !launches.iter().any(found) {
+                missed.push(format!("{name}: {what}"));
+            }
+        }
+    }
+    println!("{tried} changes, {by_order} noticed without data, {} missed:\n{}", missed.len(), missed.join("\n"));
+    assert!(tried > 100, "{tried}");
+    assert!(missed.len() * 5 < tried && by_order * 5 < (tried - missed.len()) * 4, "{} of {tried}", missed.len());
+}
+
+/// The kernel of a file.
+fn kernel(file: &str, name: &str) -> Compiled {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let source = SourceFile::read(&path.to_string_lossy()).expect(file);
+    source.kernels().find(|found| found.kernel.ast.name.text == name).expect(name).kernel.clone()
+}
+
+/// What is done to a statement: none if it is left out; nothing if it does not concern it.
+type Change = fn(&StatementKind) -> Option<Option<StatementKind>>;
+
+const MISTAKES: [(&str, Change); 8] = [
+    ("left out", |kind| {
+        use StatementKind::{
+            Await, AwaitFetches, AwaitReads, Commit, CommitFetches, Expect, Fetch, Publish, Sync, Transfer,
+        };
+        let derived = matches!(
+            kind,
+            Sync | Publish
+                | Commit
+                | Await { .. }
+                | AwaitReads { .. }
+                | Expect { .. }
+                | Transfer(_)
+                | CommitFetches
+                | AwaitFetches { .. }
+                | Fetch(_)
+        );
+        derived.then_some(None)
+    }),
+    ("a barrier of warps", |kind| (*kind == StatementKind::Sync).then_some(Some(StatementKind::SyncWarp))),
+    ("no bytes of a phase", |kind| match kind {
+        StatementKind::Expect { barrier, slot, .. } => {
+            Some(Some(StatementKind::Expect { barrier: *barrier, slot: *slot, bytes: 0 }))
+        }
+        _ => None,
+    }),
+    ("one group too many pending", |kind| match kind {
+        StatementKind::AwaitReads { pending } => Some(Some(StatementKind::AwaitReads { pending: pending + 1 })),
+        StatementKind::AwaitFetches { pending } => Some(Some(StatementKind::AwaitFetches { pending: pending + 1 })),
+        _ => None,
+    }),
+    ("too many bytes", |kind| expecting(kind, 16)),
+    ("too few bytes", |kind| expecting(kind, -16)),
+    ("a longer run", |kind| running(kind, 16)),
+    ("a shorter run", |kind| running(kind, -16)),
+];
+
+fn expecting(kind: &StatementKind, more: i32) -> Option<Option<StatementKind>> {
+    let StatementKind::Expect { barrier, slot, bytes } = *kind else { return None };
+    Some(Some(StatementKind::Expect { barrier, slot, bytes: bytes.checked_add_signed(more)? }))
+}
+
+fn running(kind: &StatementKind, more: i32) -> Option<Option<StatementKind>> {
+    let StatementKind::Transfer(transfer) = kind else { return None };
+    let mut transfer = transfer.clone();
+    let TensorPart::Run { bytes, .. } = &mut transfer.part else { return None };
+    *bytes = bytes.checked_add_signed(more).filter(|bytes| *bytes > 0)?;
+    Some(Some(StatementKind::Transfer(transfer)))
+}
+
+#[test]
+fn each_derived_statement_is_missed() {
+    let cases: [(&str, &[&[i64]]); 10] = [
+        ("Fused", &[&[9, 160], &[4, 64]]),
+        ("Columns", &[&[9, 512], &[2, 64]]),
+        ("Stored", &[&[19]]),
+        ("Plain", &[&[19]]),
+        ("Runs", &[&[24]]),
+        ("Looped", &[&[50, 64]]),
+        ("Halo", &[&[6, 96]]),
+        ("Terms", &[&[8, 64]]),
+        ("Fetched", &[&[16, 64], &[16, 36]]),
+        ("Turns", &[&[2, 322]]),
+    ];
+    let mut mutants = 0;
+    let mut unnoticed = Vec::new();
+    for (name, sizes) in cases {
+        let compiled = kernel("tests/proof/mutants.rs", name);
+        let (info, kernel) = (compiled.info.as_ref().expect("no error"), &compiled.entries[0].kernel);
+        let launches: Vec<Launch> = sizes.iter().map(|dims| Launch::new(info, dims).expect("sizes")).collect();
+        let verdicts = |kernel: &Kernel| launches.iter().map(|l| check(kernel, l, BUDGET)).collect::<Vec<_>>();
+        assert!(verdicts(kernel).iter().all(|verdict| *verdict == Verdict::Holds), "{name}: {:?}", verdicts(kernel));
+        for (region, at) in
+            (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)))
+        {
+            for (mistake, change) in MISTAKES {
+                let Some(change) = change(&kernel.regions[region].statements[at].kind) else { continue };
+                let mut mutant = kernel.clone();
+                let statements = &mut mutant.regions[region].statements;
+                let what = format!("{name}: {mistake}: {:?}", statements[at].kind);
+                match change {
+                    Some(kind) => statements[at].kind = kind,
+                    None => drop(statements.remove(at)),
+                }
+                mutants += 1;
+                let found = verdicts(&mutant);
+                if !found.iter().any(|verdict| matches!(verdict, Verdict::Violated(_))) {
+                    unnoticed.push((what, found));
+                }
+            }
+        }
+    }
+    assert!(mutants > 80, "{mutants}");
+    assert!(unnoticed.is_empty(), "{} of {mutants}: {unnoticed:#?}", unnoticed.len());
+}
