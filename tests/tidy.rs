@@ -414,3 +414,26 @@ fn prose_fits_a_screen() {
     }
     assert!(wrong.is_empty(), "lines of more than {COLUMNS} columns:\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn every_file_of_a_room_has_its_row() {
+    let mut wrong = Vec::new();
+    let rooms = files("compiler/src", &["rs"]);
+    for room in rooms.iter().filter(|f| f.path.split('/').count() == 4 && f.path.ends_with("/mod.rs")) {
+        let folder = room.path.trim_end_matches("mod.rs");
+        let rows = room.text.lines().take_while(|line| line.starts_with("//!"));
+        let cells = rows.filter_map(|line| line.strip_prefix("//! | `")?.split(" | ").next());
+        let named: BTreeSet<&str> = cells.flat_map(words).collect();
+        let inside = rooms.iter().filter_map(|f| f.path.strip_prefix(folder)?.split(['/', '.']).next());
+        // Families of diagnostics are named by their codes.
+        let is_family = |name: &str| name.starts_with("tw") && name[2..].starts_with(|c: char| c.is_ascii_digit());
+        let is_named = |name: &&str| !name.ends_with("tests") && *name != "mod" && !is_family(name);
+        let there: BTreeSet<&str> = inside.filter(is_named).collect();
+        // A room of few files needs no table.
+        if there.len() > 4 {
+            wrong.extend(there.difference(&named).map(|name| format!("{}: no row of `{name}`", room.path)));
+            wrong.extend(named.difference(&there).map(|name| format!("{}: no file `{name}`", room.path)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -3,6 +3,13 @@
 //! A check reports a payload struct that holds facts (names, sizes, spans). The file of its family (`tw00xx.rs`,
 //! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`Renderer`] turns that into text. To add a diagnostic:
 //! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `code` | all codes |
+//! | `sink` | collects findings: no duplicates, in source order, not too many |
+//! | `edit`, `suggest` | proposed edits as data; the closest known name |
+//! | `render`, `snippet` | diagnostics as text; the places of the source |
 
 mod code;
 mod edit;

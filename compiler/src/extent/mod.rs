@@ -4,6 +4,14 @@
 //! Property: a proof holds for every assignment of dimensions that satisfies the facts (sizes at least 1, strides at
 //! least 0); a witness satisfies the facts and fails the obligation, evaluated on concrete numbers. What is
 //! approximated: some true obligations are neither proved nor refuted. Source: docs/theory.md, Sizes and facts.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `expr` | integer expressions in normal form |
+//! | `facts` | what is known of dimensions |
+//! | `linear`, `integers` | tests that inequalities, or equations of ranges, have no solution |
+//! | `magnitude`, `range` | how large an expression gets; what ranges decide |
+//! | `search` | the smallest dimensions with some property |
 
 mod expr;
 mod facts;

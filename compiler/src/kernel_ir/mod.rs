@@ -46,6 +46,16 @@
 //! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
 //! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with
 //! phases: one of them expects copies or awaits, another awaits or releases.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `builder` | makes values and statements |
+//! | `facts` | ranges of index integers, agreement between threads |
+//! | `held` | what a thread must hold in registers |
+//! | `in_roles` | which role runs what |
+//! | `shared_map` | where buffers and barriers lie |
+//! | `verify` | what every kernel satisfies |
+//! | `print` | text for readers |
 
 mod builder;
 mod facts;

@@ -1,4 +1,25 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `stage` | the loop nest of one stage: units, loops, predicates, stores |
+//! | `value` | values of the algorithm as instructions |
+//! | `reduction` | identities and steps of reductions |
+//! | `inner` | stages inside the loops of others: where an instance is computed, how it is read |
+//! | `staging`, `instances` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
+//! | `fetched` | copies by `cp.async`, which run ahead |
+//! | `multicast` | copies that several blocks take together |
+//! | `hand` | what roles hand to each other |
+//! | `tiles` | the loop of a persistent launch |
+//! | `combine`, `cluster`, `across`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
+//! | `parts` | stages in global memory: the part of each block |
+//! | `terms`, `guards`, `dependence` | values and conditions as expressions; which exclude each other; who accesses what |
+//! | `syncs`, `since` | which barriers are needed, from what happened since the last one |
+//! | `overlay` | which buffers lie in the same memory |
+//! | `narrow`, `width` | when 32-bit indices are enough |
+//! | `unread` | components that nothing reads are not written |
+//! | `emit` | `kernel_ir` to PTX |
+//! | `defect` | what cannot be built: our own bug |
 
 mod across;
 mod atomic;

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `signature` | dimensions, parameters, shapes, facts, which dimension is told by what |
 //! | `names` | the two name spaces, local scopes, closest spellings |
+//! | `equations` | one equation after the other, and the context of their expressions |
 //! | `order` | which equation reads which, dependency order, cycles |
 //! | `nodes` | the lists under construction, a span for every node |
 //! | `index` | index expressions: quasi-affine, gathers |

@@ -48,6 +48,17 @@
 //! runs the same kernel on drawn data in an algebra of terms (`values`), where all of this holds and nothing is
 //! unknown, and compares every output with the algorithm.
 //!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `run`, `agent` | agents in turn, statement by statement |
+//! | `row` | values of all threads |
+//! | `access`, `global`, `shared`, `blocks` | accesses; tensors; buffers of a block; memory that blocks share |
+//! | `barriers` | phases, groups, and which copies are over |
+//! | `launch` | one launch: sizes, tensors, maps |
+//! | `values` | data in an algebra of terms, against the algorithm |
+//! | `paths` | single threads at large sizes |
+//! | `violation` | what can be wrong |
+//!
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
 //! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads

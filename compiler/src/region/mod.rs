@@ -33,6 +33,14 @@
 //! **Work** is bounded: proofs of one region are counted and then count as failed, loops outside are enumerated up to a
 //! limit, and requests are put together one after the other. What is not proved makes a region larger, never wrong. An
 //! index that is data, or no sum of digits and products by what is known, takes all of its dimension.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `digit`, `form`, `run` | an index as digits; the run of its values; arithmetic of runs |
+//! | `limit` | ends of axes as limits on sums of loops |
+//! | `part`, `group` | what requests ask for, together; its coordinates and members |
+//! | `known` | what is known of dimensions and of loops outside |
+//! | `interval` | the intervals that an instance of a staged copy holds |
 
 mod digit;
 mod form;

@@ -4,6 +4,20 @@
 //!
 //! A refused op leaves poisoned axes that satisfy every later check, so that one mistake gives one message. What
 //! the compiler does not do yet (engines, …) is answered with [`NotSupportedYet`].
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `tree` | stages inside the loops of others: what their clauses say |
+//! | `attach`, `chosen` | where each stands, and the region that is needed there; what its ops say of that |
+//! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
+//! | `range` | ranges that other axes decide |
+//! | `unit`, `levels`, `distribution` | units of a launch; digits of a thread's number; who runs each iteration |
+//! | `ranks`, `raster`, `turns`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
+//! | `beside`, `arrival` | outputs beside outputs; stages after a reduction across blocks |
+//! | `atomic` | which reductions blocks combine by atomic operations |
+//! | `ownership` | which thread holds an element in which register |
+//! | `buffers`, `layout` | rings and owners of buffers; where elements lie in them |
+//! | `idle`, `uneven` | units that have nothing to do; units that meet for a different number of times |
 
 mod apply;
 mod arrival;

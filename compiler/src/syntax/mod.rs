@@ -5,6 +5,13 @@
 //! later versions included; whether they can be built is decided by later rooms. After an error it goes on at the next
 //! `;` or block, so that one run shows several.
 //!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `tokens`, `span` | the stream as one vector; places in it, and the map back to files and lines |
+//! | `cursor` | lookahead, groups, recovery after an error |
+//! | `kernel`, `item`, `op`, `expr`, `literal` | the parser, from kernels down to numbers |
+//! | `ast`, `print` | the tree, and its text |
+//!
 //! # Grammar
 //!
 //! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT and FLOAT

@@ -23,9 +23,8 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `check` | the copies of a kernel: whose they are, what zeros take, the budget; `refuse` says why not |
-//! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
-//! | `banks` | bank conflicts of the accesses of a buffer |
+//! | `check`, `refuse` | the copies of a kernel: whose they are, what zeros take, the budget; what is said why not |
+//! | `plan`, `rules` | one copy, from what was written to a [`Staged`](staged::Staged); the rules of tensor maps |
 //! | `loops` | where a copy stands, and which loops inside move what its readers ask for |
 //! | `multicast` | which blocks of a cluster take a copy together, and which slice each copies |
 //! | `rivals` | which of several copies of one tensor a read takes |
