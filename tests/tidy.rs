@@ -437,3 +437,80 @@ fn every_file_of_a_room_has_its_row() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The rooms of the compiler, each of which imports only rooms before it.
+const ROOMS: [&str; 19] = [
+    "extent",
+    "collectives",
+    "kernel_ir",
+    "region",
+    "syntax",
+    "diag",
+    "allow",
+    "domain",
+    "program",
+    "bounds",
+    "holes",
+    "schedule",
+    "memory",
+    "tma",
+    "lower",
+    "proof",
+    "trial",
+    "explain",
+    "assemble",
+];
+
+/// Imports against that order which are still there, each with the number of files that have it: numbers may only fall.
+const AGAINST: [(&str, &str, usize); 9] = [
+    ("diag", "schedule", 4),
+    ("holes", "lower", 1),
+    ("holes", "memory", 1),
+    ("memory", "lower", 3),
+    ("memory", "tma", 1),
+    ("schedule", "memory", 4),
+    ("schedule", "tma", 3),
+    ("syntax", "diag", 6),
+    ("tma", "lower", 4),
+];
+
+/// The rooms that a piece of code names as `crate::ROOM` or `crate::{ROOM, …}`.
+fn imported(code: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        // The first name of each item of a list.
+        let list = after.strip_prefix('{').and_then(|list| list.split_once("};")).map_or(after, |(list, _)| list);
+        let items = if after.starts_with('{') { list.split(',').collect() } else { vec![list] };
+        found.extend(items.into_iter().filter_map(|item| words(item).next()));
+    }
+    found.retain(|name| ROOMS.contains(name));
+    found
+}
+
+#[test]
+fn rooms_import_rooms_before_them() {
+    let place = |room: &str| ROOMS.iter().position(|r| *r == room);
+    let mut against: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for file in files("compiler/src", &["rs"]) {
+        let inside = file.path.trim_start_matches("compiler/src/");
+        let is_test = file.path.split(['/', '.']).any(|part| part == "tests" || part.ends_with("_tests"));
+        let room = inside.split(['/', '.']).next().unwrap_or_default();
+        let Some(own) = place(room).filter(|_| !is_test) else {
+            assert!(is_test || matches!(room, "lib" | "random"), "`{room}` has no place in the order of rooms");
+            continue;
+        };
+        let code = code_only(&file.text);
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for other in imported(code).into_iter().filter(|other| place(other) > Some(own)) {
+            *against.entry((room.to_owned(), other.to_owned())).or_default() += 1;
+        }
+    }
+    let found: Vec<(&str, &str, usize)> = against.iter().map(|((a, b), n)| (a.as_str(), b.as_str(), *n)).collect();
+    assert_eq!(found, AGAINST, "rooms import others against the order of ROOMS");
+}
+
+#[test]
+fn imports_are_read() {
+    let code = "use crate::extent::{Expr, tma};\nuse crate::{Compiled, domain::Axis, lower};\nf(crate::proof::run);";
+    assert_eq!(imported(code).into_iter().collect::<Vec<_>>(), ["domain", "extent", "lower", "proof"]);
+}
