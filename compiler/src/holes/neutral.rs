@@ -13,7 +13,7 @@ use tilewright_kernel::format::Format;
 use tilewright_kernel::math::{self, Host};
 
 use crate::extent::Expr;
-use crate::lower::reduction;
+use crate::kernel_ir::reduction;
 use crate::memory::access::{self, Scope};
 use crate::program::{INLINE_LIMIT, Program};
 

@@ -49,7 +49,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `builder` | makes values and statements |
+//! | `builder`, `reduction` | makes values and statements; the steps of reductions and what they start from |
 //! | `facts` | ranges of index integers, agreement between threads |
 //! | `held` | what a thread must hold in registers |
 //! | `in_roles` | which role runs what |
@@ -62,6 +62,7 @@ mod facts;
 mod held;
 mod in_roles;
 mod print;
+pub mod reduction;
 mod shared_map;
 mod verify;
 

@@ -28,8 +28,7 @@ use super::value::{Values, expression};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
-use crate::tma::staged::PLACEHOLDER;
+use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]

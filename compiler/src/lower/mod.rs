@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `stage` | the loop nest of one stage: units, loops, predicates, stores |
 //! | `value` | values of the algorithm as instructions |
-//! | `reduction` | identities and steps of reductions |
 //! | `inner` | stages inside the loops of others: where an instance is computed, how it is read |
 //! | `staging`, `instances` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `fetched` | copies by `cp.async`, which run ahead |
@@ -37,7 +36,6 @@ mod multicast;
 mod narrow;
 mod overlay;
 mod parts;
-pub mod reduction;
 mod since;
 mod stage;
 mod staging;

@@ -13,9 +13,9 @@ use crate::extent::{Expr, Var};
 use crate::kernel_ir::{
     BarrierId, Buffer, BufferId, Builder, Range, Sharing, TensorPart, Transfer, Type, ValueId, VariableId,
 };
-use crate::schedule::Role;
+use crate::schedule::{PLACEHOLDER, Role};
 use crate::tma::Form;
-use crate::tma::staged::{Axis, MOST_ELEMENTS, PLACEHOLDER, Part, Staged, Step, Way};
+use crate::tma::staged::{Axis, MOST_ELEMENTS, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]

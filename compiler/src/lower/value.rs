@@ -10,10 +10,9 @@ use tilewright_kernel::algorithm::{
 use tilewright_kernel::info::TensorParameter;
 
 use super::emit::functions;
-use super::reduction;
 use crate::domain::{Domain, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
-use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
+use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId, reduction};
 use crate::memory::vector::{Class, Vector};
 use crate::memory::{access, buffer};
 use crate::program::Program;

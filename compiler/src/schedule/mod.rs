@@ -80,7 +80,6 @@ use crate::memory::access::{self, Accesses, StageRead};
 use crate::program::Program;
 use crate::region::Fit;
 use crate::syntax::{Span, ast};
-use crate::tma::staged::PLACEHOLDER;
 use range::Hull;
 
 /// Where the results of a stage live.
@@ -114,6 +113,9 @@ pub struct Along {
 pub const ROOT: Var = 1 << 23;
 /// Variables from here on stand for axes of the domain that are no roots, in [`Stage::place_of_axes`].
 pub const AXIS: Var = (1 << 23) + (1 << 22);
+/// Variables from here on stand for the indices of a tensor, outermost first: in [`Along::distance`], and in the
+/// position of an axis of a staged copy.
+pub const PLACEHOLDER: Var = 1 << 24;
 
 /// A scheduled equation.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use tilewright_kernel::algorithm::Source;
 use super::attach::{self, Attach, Needs};
 use super::buffers;
 use super::chosen::{Chosen, Run, laid_out, run_of};
-use super::{Along, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
+use super::{Along, PLACEHOLDER, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
 use super::{idle, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -20,7 +20,6 @@ use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
 use crate::syntax::{Span, ast};
-use crate::tma::staged::PLACEHOLDER;
 
 /// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed
 /// in every iteration, and what stages inside read is asked in terms of it.

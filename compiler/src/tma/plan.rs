@@ -12,7 +12,7 @@ use super::layout::Written;
 use super::loops::{Attach, Loops, Reader};
 use super::multicast::Along;
 use super::rules::Refused;
-use super::staged::{Axis, BETWEEN_NAMES, PLACEHOLDER, Part, Staged, Way};
+use super::staged::{Axis, BETWEEN_NAMES, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
@@ -22,7 +22,7 @@ use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program;
 use crate::region::{Interval, interval};
-use crate::schedule::{self, Stage};
+use crate::schedule::{self, PLACEHOLDER, Stage};
 use crate::syntax::{Span, ast};
 
 /// What is known of the stage that reads or writes a staged copy.

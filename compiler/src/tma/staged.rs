@@ -8,13 +8,10 @@ use super::form::Form;
 use super::multicast::Multicast;
 use super::view::Boxed;
 use crate::domain::AxisId;
-use crate::extent::{Expr, Var};
+use crate::extent::Expr;
 use crate::kernel_ir::Evict;
 use crate::region::Interval;
 use crate::syntax::Span;
-
-/// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
-pub const PLACEHOLDER: Var = 1 << 24;
 
 /// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed,
 /// with 32 bits (PTX manual, `cp.async.bulk.tensor`, operand `tensorCoords`).
@@ -85,7 +82,8 @@ pub struct Axis {
     pub size: Expr,
     /// Distance of neighbours, in elements.
     pub stride: Expr,
-    /// Where an element of the tensor lies along the axis: over dimensions and [`PLACEHOLDER`] variables.
+    /// Where an element of the tensor lies along the axis: over dimensions and
+    /// [`PLACEHOLDER`](crate::schedule::PLACEHOLDER) variables.
     pub position: Expr,
     /// What one instance holds, over dimensions and the loops around the instance.
     pub region: Interval,

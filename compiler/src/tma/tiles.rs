@@ -5,10 +5,11 @@ use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
 use super::form::Form;
 use super::reach::{Level, Reach, level};
-use super::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
+use super::staged::{Axis, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::vector::{Along, Vector};
+use crate::schedule::PLACEHOLDER;
 
 impl Staged {
     /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses

@@ -3,7 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Reduction};
 
-use crate::kernel_ir::{Builder, Type, ValueId};
+use super::{Builder, Type, ValueId};
 
 /// The operation that takes in a term.
 pub fn combine(op: Reduction) -> Binary {
