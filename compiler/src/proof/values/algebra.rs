@@ -192,20 +192,23 @@ impl Algebra {
         self.term(ty, [tag, operands[0] as u64, operands[1] as u64, 0])
     }
 
-    /// The term of a constant.
+    /// The term of a constant. That of its negative is known from then on, too, since sums and products of constants come
+    /// to it: whether a term is a constant must not depend on what is computed later.
     fn constant(&self, x: f64) -> i64 {
         if x == x.trunc() && x.abs() < SMALL as f64 {
             return if x < 0.0 { P as i64 + x as i64 } else { x as i64 };
         }
-        if x < 0.0 {
-            let term = self.opposite(self.constant(-x));
-            self.tables.borrow_mut().constants.insert(term, x);
+        let size = x.abs();
+        let bits = if size.is_nan() { f64::NAN.to_bits() } else { size.to_bits() };
+        let term = self.hashed(Tag::Literal, 0, F64, [bits as i64, 0]);
+        let constants = &mut self.tables.borrow_mut().constants;
+        constants.insert(term, size);
+        if size.is_nan() {
             return term;
         }
-        let bits = if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
-        let term = self.hashed(Tag::Literal, 0, F64, [bits as i64, 0]);
-        self.tables.borrow_mut().constants.insert(term, x);
-        term
+        let negative = self.opposite(term);
+        constants.insert(negative, -size);
+        if x < 0.0 { negative } else { term }
     }
 
     /// The value, if a term is a constant.

@@ -224,6 +224,23 @@ fn sums_of_large_integers_round_anywhere() {
     }
 }
 
+/// −2·∞ + ∞ is the term of −∞, whether or not another element is −∞ and was met before.
+#[test]
+fn constants_are_known_in_any_order() {
+    let kernel = compiled(
+        "kernel K(c: i32[N], x: i32[N]) -> (y: i32[]) {
+            t[i in 0..N] = (c[i] as f16) * -2.0f16 + (x[i] as f16);
+            y[] = fold(|j in 0..N| init (3i32), step (s) => (min(s, (t[j] as i32))), merge ((a), (b)) => (min(a, b)));
+        }",
+    );
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[5]).expect("sizes");
+    for seed in 0..300 {
+        let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
+        assert_eq!(verdict, Verdict::Holds, "seed {seed}");
+    }
+}
+
 /// Instructions are chosen by ranges: an index outside of its own is as wrong as another index, if something depends on
 /// it.
 #[test]
