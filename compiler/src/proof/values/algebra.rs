@@ -192,8 +192,8 @@ impl Algebra {
         self.term(ty, [tag, operands[0] as u64, operands[1] as u64, 0])
     }
 
-    /// The term of a constant. That of its negative is known from then on, too, since sums and products of constants come
-    /// to it: whether a term is a constant must not depend on what is computed later.
+    /// The term of a constant. That of its negative is known from then on, too, since sums and products of constants
+    /// come to it: whether a term is a constant must not depend on what is computed later.
     fn constant(&self, x: f64) -> i64 {
         if x == x.trunc() && x.abs() < SMALL as f64 {
             return if x < 0.0 { P as i64 + x as i64 } else { x as i64 };
