@@ -95,7 +95,7 @@ fn invocations(path: &Path) -> Result<Vec<TokenStream>, Failure> {
 pub fn of_folders(root: &Path, folders: &[&str]) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for folder in folders {
-        for path in xtask::kernels::files(&root.join(folder))? {
+        for path in xtask::kernels::files(&root.join(folder), "rs")? {
             let count = invocations(&path)?.len();
             let path = path.strip_prefix(root).unwrap_or(&path).to_owned();
             cases.extend((0..count).map(|at| Case::Invocation { path: path.clone(), at }));

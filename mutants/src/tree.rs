@@ -51,7 +51,7 @@ pub fn squeezed(text: &str) -> String {
 
 /// The Rust files below a folder, sorted, without those of tests.
 fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let files = xtask::kernels::files(folder)?;
+    let files = xtask::kernels::files(folder, "rs")?;
     let is_test = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         stem == "tests" || stem.ends_with("_tests") || path.components().any(|part| part.as_os_str() == "tests")

@@ -34,7 +34,7 @@ struct Job<'a> {
 /// # Errors
 /// A kernel that does not compile, does not assemble, or spills.
 pub fn assemble() -> Result<(), Failure> {
-    let Some(ptxas) = std::env::var_os("PTXAS").filter(|p| !p.is_empty()) else {
+    let Some(ptxas) = assembler() else {
         println!("assemble: skipped: PTXAS is not set (the path of NVIDIA's assembler)");
         return Ok(());
     };
@@ -107,16 +107,10 @@ fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {
     let text = &job.kernel.info.ptx.text;
     let expected: Vec<&str> =
         COPIES.iter().filter(|(ptx, _)| text.contains(ptx)).map(|(_, machine)| *machine).collect();
-    let disassembler = ptxas.with_file_name("nvdisasm");
-    if expected.is_empty() || !disassembler.exists() {
+    if expected.is_empty() {
         return Ok(());
     }
-    let output = Command::new(&disassembler).arg("-c").arg(code).output();
-    let output = output.map_err(|e| format!("{}: {e}", disassembler.display()))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let listing = String::from_utf8_lossy(&output.stdout);
+    let Some(listing) = disassembled(ptxas, code)? else { return Ok(()) };
     // Who starts copies in a role does so for itself.
     if text.contains("_role:") && listing.contains("BRA.U.ANY") {
         return Err("a copy stands in a loop over lanes".to_owned());
@@ -127,16 +121,39 @@ fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {
     }
 }
 
-/// Runs the assembler; its log if it fails, or what is missing in what it made.
-fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
+/// NVIDIA's assembler, if `$PTXAS` names it.
+pub(crate) fn assembler() -> Option<PathBuf> {
+    std::env::var_os("PTXAS").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Assembles a file; the assembler's log, also if it fails.
+pub(crate) fn assembled(ptxas: &Path, architecture: &str, file: &Path, code: &Path) -> Result<String, String> {
     let mut command = Command::new(ptxas);
-    let code = job.file.with_extension(format!("{}.cubin", job.architecture));
-    command.arg(format!("-arch={}", job.architecture)).args(["-v", "-o"]).arg(&code).arg(&job.file);
+    command.arg(format!("-arch={architecture}")).args(["-v", "-o"]).arg(code).arg(file);
     let output = command.output().map_err(|e| format!("{}: {e}", ptxas.display()))?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(log);
+    if output.status.success() { Ok(log) } else { Err(log) }
+}
+
+/// The machine's instructions; none without the disassembler beside the assembler.
+pub(crate) fn disassembled(ptxas: &Path, code: &Path) -> Result<Option<String>, String> {
+    let disassembler = ptxas.with_file_name("nvdisasm");
+    if !disassembler.exists() {
+        return Ok(None);
     }
+    let output = Command::new(&disassembler).arg("-c").arg(code).output();
+    let output = output.map_err(|e| format!("{}: {e}", disassembler.display()))?;
+    if output.status.success() {
+        Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// Runs the assembler; its log if it fails, or what is missing in what it made.
+fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
+    let code = job.file.with_extension(format!("{}.cubin", job.architecture));
+    let log = assembled(ptxas, &job.architecture, &job.file, &code)?;
     let found = copies(ptxas, job, &code);
     // Only the failures are worth keeping, and those are made again in a moment.
     std::fs::remove_file(&code).map_err(|e| format!("{}: {e}", code.display()))?;

@@ -42,7 +42,7 @@ pub fn bundle() -> Result<(), Failure> {
     }
     let mut bytes = copy(&built.join("device-check"), &programs.join("device-check"))?;
     bytes += copy(&built.join("tilewright"), &programs.join("tilewright"))?;
-    for file in kernels::files(&root().join("examples"))? {
+    for file in kernels::files(&root().join("examples"), "rs")? {
         // Files in folders below are parts of the examples.
         if file.parent() != Some(&root().join("examples")) {
             continue;

@@ -46,11 +46,11 @@ pub fn of_file(path: &Path) -> Result<Vec<Kernel>, Failure> {
     Ok(finished(&file, &source))
 }
 
-/// The Rust files below a folder, sorted.
+/// The files below a folder with an extension, sorted.
 ///
 /// # Errors
 /// A folder cannot be read.
-pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Failure> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
         let failed = |error| format!("{}: {error}", folder.display());
@@ -58,7 +58,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             let path = entry.map_err(failed)?.path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|e| e == extension) {
                 found.push(path);
             }
         }
@@ -75,7 +75,7 @@ pub fn all() -> Result<Vec<Kernel>, Failure> {
     let mut kernels = Vec::new();
     for folder in FOLDERS.map(|f| root().join(f)) {
         if folder.is_dir() {
-            for file in files(&folder)? {
+            for file in files(&folder, "rs")? {
                 kernels.extend(of_file(&file)?);
             }
         }

@@ -14,7 +14,7 @@ cargo xtask TASK
   tidy       runs the tests of the repository's own order
   replay save [FILE], replay compare [FILE]
              keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
-             and with $PTXAS instructions and registers, of what differs; in a release build, about a minute
+             and with $PTXAS instructions and registers, of what differs; in a release build, half a minute
   device     bundles release binaries into dist/device, to be run on a machine with a GPU
 ";
 

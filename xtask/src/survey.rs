@@ -111,7 +111,7 @@ pub fn row(paths: &[PathBuf], name: &str, dims: &str, seed: u64) -> Result<Value
 fn kernels_of(paths: &[PathBuf]) -> Result<Vec<Kernel>, Failure> {
     let mut all = Vec::new();
     for path in paths {
-        let files = if path.is_dir() { kernels::files(path)? } else { vec![path.clone()] };
+        let files = if path.is_dir() { kernels::files(path, "rs")? } else { vec![path.clone()] };
         for file in files {
             all.extend(kernels::of_file(&file)?);
         }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn every_example_has_sizes_to_be_compared_and_timed_at() {
-        for file in kernels::files(&crate::root().join("examples")).unwrap() {
+        for file in kernels::files(&crate::root().join("examples"), "rs").unwrap() {
             for Kernel { info, .. } in kernels::of_file(&file).unwrap() {
                 // Shapes that are fixed are what they are.
                 if info.dims.is_empty() {

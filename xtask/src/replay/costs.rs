@@ -1,8 +1,6 @@
 //! What PTX costs, as far as it can be read off: barriers, and what NVIDIA's assembler makes of it.
 
-use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 
 use crate::{Failure, assemble, root};
 
@@ -40,40 +38,24 @@ pub fn barriers(ptx: &str) -> u64 {
     ptx.lines().filter_map(mnemonic).filter(counts).count() as u64
 }
 
-/// NVIDIA's assembler, if there is one.
-pub fn assembler() -> Option<OsString> {
-    std::env::var_os("PTXAS").filter(|path| !path.is_empty())
-}
-
 /// The costs of a kernel; without an assembler its barriers only.
 ///
 /// # Errors
 /// It does not assemble, or a tool cannot be started.
-pub fn of(name: &str, ptx: &str, assembler: Option<&OsString>) -> Result<Costs, Failure> {
+pub fn of(name: &str, ptx: &str, assembler: Option<&Path>) -> Result<Costs, Failure> {
     let mut costs = Costs { barriers: barriers(ptx), ..Costs::default() };
     let Some(assembler) = assembler else { return Ok(costs) };
-    let target =
-        ptx.lines().find_map(|line| line.strip_prefix(".target ")).ok_or(format!("{name}: PTX without target"))?;
+    let target = ptx.lines().find_map(|line| line.strip_prefix(".target "));
+    let target = target.ok_or_else(|| format!("{name}: PTX without target"))?;
     let folder = root().join("target/replay");
     let failed = |what: &Path, e: std::io::Error| format!("{}: {e}", what.display());
     std::fs::create_dir_all(&folder).map_err(|e| failed(&folder, e))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let (file, code) = (folder.join(format!("{plain}.ptx")), folder.join(format!("{plain}.cubin")));
     std::fs::write(&file, ptx).map_err(|e| failed(&file, e))?;
-    let mut command = Command::new(assembler);
-    command.arg(format!("-arch={}", target.trim())).args(["-v", "-o"]).arg(&code).arg(&file);
-    let output = command.output().map_err(|e| failed(Path::new(assembler), e))?;
-    let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(format!("{name}: {}\n{log}", file.display()));
-    }
+    let log = assemble::assembled(assembler, target.trim(), &file, &code).map_err(|log| format!("{name}: {log}"))?;
     costs.registers = log.lines().filter_map(assemble::registers).sum();
-    let disassembler = Path::new(assembler).with_file_name("nvdisasm");
-    if disassembler.exists() {
-        let output = Command::new(&disassembler).arg("-c").arg(&code).output();
-        let listing = output.map_err(|e| failed(&disassembler, e))?;
-        costs.instructions = instructions(&String::from_utf8_lossy(&listing.stdout));
-    }
+    costs.instructions = assemble::disassembled(assembler, &code)?.map_or(0, |listing| instructions(&listing));
     for file in [file, code] {
         std::fs::remove_file(&file).map_err(|e| failed(&file, e))?;
     }

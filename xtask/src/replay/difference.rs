@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::costs::{self, Costs};
 use super::record::{Made, Record};
-use crate::Failure;
+use crate::{Failure, assemble};
 
 /// Differences of one kind that are shown; the others are counted.
 const SHOWN: usize = 12;
@@ -103,9 +103,9 @@ fn prices(priced: &[(String, &Made, &Made)]) -> Result<String, Failure> {
     if priced.is_empty() {
         return Ok(String::new());
     }
-    let assembler = costs::assembler();
+    let assembler = assemble::assembler();
     let one = |(name, before, after): &(String, &Made, &Made)| {
-        let cost = |ptx: &str| costs::of(name, ptx, assembler.as_ref());
+        let cost = |ptx: &str| costs::of(name, ptx, assembler.as_deref());
         Ok((name.clone(), cost(&before.ptx)?, cost(&after.ptx)?))
     };
     let prices: Vec<(String, Costs, Costs)> = priced.par_iter().map(one).collect::<Result<_, Failure>>()?;

@@ -12,7 +12,7 @@ use tilewright_cli::source::SourceFile;
 pub struct Record {
     /// Errors and warnings as a terminal shows them; or why the source is no Rust; or that the compiler panicked.
     pub messages: String,
-    /// Every finished kernel by its name.
+    /// Every finished kernel by its name, and by its number where the file has several of that name.
     pub kernels: BTreeMap<String, Made>,
 }
 
@@ -52,8 +52,14 @@ impl Record {
         let file = if text.contains("schedule!") { text.to_owned() } else { format!("schedule! {{\n{text}\n}}") };
         let compiled = catch_unwind(AssertUnwindSafe(|| match SourceFile::parse(name, &file) {
             Ok(file) => {
-                let finished = file.kernels().filter_map(|found| found.kernel.info.as_ref());
-                let made = finished.map(|info| (info.name.to_string(), Made::of(info))).collect();
+                let mut made = BTreeMap::new();
+                for info in file.kernels().filter_map(|found| found.kernel.info.as_ref()) {
+                    // Modules of one file may have kernels of one name.
+                    let names =
+                        (1..).map(|n| if n == 1 { info.name.to_string() } else { format!("{} {n}", info.name) });
+                    let free = names.into_iter().find(|name| !made.contains_key(name)).unwrap_or_default();
+                    made.insert(free, Made::of(info));
+                }
                 Self { messages: file.findings().text, kernels: made }
             }
             Err(error) => Self { messages: error.to_string(), kernels: BTreeMap::new() },
@@ -96,6 +102,13 @@ mod tests {
             (Record::of("a", &copy("x[i]")), Record::of("a", &format!("schedule! {{ {} }}", copy("x[i]"))));
         assert!(bare.kernels["K"].ptx.contains(".entry"), "{bare:?}");
         assert_eq!(bare.kernels, whole.kernels);
+    }
+
+    #[test]
+    fn kernels_of_one_name_are_all_kept() {
+        let module = |name: &str| format!("mod {name} {{ schedule! {{ {} }} }}", copy("x[i]"));
+        let record = Record::of("a", &(module("a") + &module("b")));
+        assert_eq!(record.kernels.keys().collect::<Vec<_>>(), ["K", "K 2"]);
     }
 
     #[test]

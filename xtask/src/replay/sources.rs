@@ -14,8 +14,8 @@ use crate::{Failure, kernels, ops, root};
 const FOLDERS: [&str; 7] =
     ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.
-const PAGES: [(&str, &str); 5] =
-    [(".", "md"), ("docs", "md"), ("runtime/errors", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
+const PAGES: [(&str, &str); 4] =
+    [("docs", "md"), ("runtime/errors", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
 /// Seed of the generated kernels.
 const SEED: u64 = 1;
 /// Kernels of several equations with stages in all places.
@@ -34,22 +34,22 @@ pub fn all() -> Result<BTreeMap<String, String>, Failure> {
         if !path.is_dir() {
             continue;
         }
-        for file in kernels::files(&path)? {
+        for file in kernels::files(&path, "rs")? {
             sources.insert(named(folder, &path, &file), text(&file)?);
         }
     }
     for (folder, extension) in PAGES {
         let path = root().join(folder);
-        for file in with_extension(&path, extension)? {
+        for file in kernels::files(&path, extension)? {
             let (name, text) = (named(folder, &path, &file), text(&file)?);
             if extension == "md" {
-                let numbered = blocks(&text).into_iter().enumerate();
-                sources.extend(numbered.map(|(number, block)| (format!("{name}#{number}"), block)));
+                sources.extend(examples(&name, &text));
             } else {
                 sources.insert(name, text);
             }
         }
     }
+    sources.extend(examples("README.md", &text(&root().join("README.md"))?));
     sources.extend(ops::texts()?.into_iter().enumerate().map(|(number, text)| (format!("ops {number}"), text)));
     for case in 0..COMPOSITIONS {
         sources.insert(format!("composition {case}"), compose::case(SEED, case).0.to_string());
@@ -71,15 +71,10 @@ fn text(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// The files of one folder with an extension, sorted.
-fn with_extension(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Failure> {
-    let failed = |e| format!("{}: {e}", folder.display());
-    let entries = std::fs::read_dir(folder).map_err(failed)?;
-    let paths = entries.map(|entry| entry.map(|e| e.path()));
-    let mut found = paths.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    found.retain(|path| path.extension().is_some_and(|e| e == extension));
-    found.sort();
-    Ok(found)
+/// The kernels of a page, by its name and their number.
+fn examples(name: &str, page: &str) -> Vec<(String, String)> {
+    let numbered = blocks(page).into_iter().enumerate();
+    numbered.map(|(number, block)| (format!("{name}#{number}"), block)).collect()
 }
 
 /// The code blocks of a page that hold whole kernels.
@@ -120,7 +115,7 @@ mod tests {
         let sources = all().unwrap();
         let among = |prefix: &str| sources.keys().filter(|name| name.starts_with(prefix)).count();
         assert!(among("examples/") >= 15 && among("ui-tests/fail/") >= 150 && among("runtime/errors/") >= 200);
-        assert!(among("./README.md#") >= 1 && among("campaign/found/") >= 50 && among("ops ") >= 20);
+        assert!(among("README.md#") >= 1 && among("campaign/found/") >= 50 && among("ops ") >= 20);
         assert_eq!((among("composition "), among("kernel ")), (2_000, 1_000));
     }
 }

@@ -51,7 +51,7 @@ impl Draw<'_> {
             }
             return ((literal(first), number(whole)), whole);
         }
-        // The last one is the reduction's own in front, if there is one.
+        // The last one is the reduction's own before this one, if there is one.
         let (outer, extent) =
             outside.last().filter(|_| self.rng.chance(30)).cloned().unwrap_or_else(|| self.rng.pick(outside).clone());
         if self.below.contains(&outer) {
