@@ -115,14 +115,14 @@ fn prices(priced: &[(String, &Made, &Made)]) -> Result<String, Failure> {
         before += *a;
         after += *b;
         if b.barriers > a.barriers {
-            let _ = writeln!(text, "  more barriers in {name}: {} → {}", a.barriers, b.barriers);
+            let _ = writeln!(text, "  more barriers, fences or waits in {name}: {} → {}", a.barriers, b.barriers);
         }
     }
     let mut row = |what: &str, a: u64, b: u64| {
         let percent = (b as f64 / a.max(1) as f64 - 1.0) * 100.0;
         let _ = writeln!(text, "  {what} {a} → {b} ({percent:+.2} %)");
     };
-    row("barriers", before.barriers, after.barriers);
+    row("barriers, fences and waits", before.barriers, after.barriers);
     if assembler.is_some() {
         row("instructions", before.instructions, after.instructions);
         row("registers", before.registers, after.registers);
