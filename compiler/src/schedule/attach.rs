@@ -238,10 +238,8 @@ impl Needs<'_> {
                 if !read.in_terms && (at == self.attach.stage || is_beside) {
                     asked.beside_terms = Some(at);
                 }
-                // What a cluster divides among its blocks, each computes where it has something to do.
-                let is_divided = reader.domain.leaves.iter().any(|l| reader.domain.axes[*l].binding == Binding::Cta);
-                if at != self.attach.stage && reader.owner < self.attach.owner && !is_divided {
-                    asked.wider = Some(at);
+                if let Some(wider) = self.wider(at) {
+                    asked.wider = Some(wider);
                 }
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
@@ -269,6 +267,18 @@ impl Needs<'_> {
             return None;
         }
         Some(asked)
+    }
+
+    /// Of a reader and the stages around it, inside the place, the first one that belongs to a wider unit: what stands
+    /// in its loops comes wherever that unit does. What a cluster divides among its blocks, each computes where it has
+    /// something to do.
+    fn wider(&self, reader: usize) -> Option<usize> {
+        let is_divided =
+            |stage: &Stage| stage.domain.leaves.iter().any(|l| stage.domain.axes[*l].binding == Binding::Cta);
+        let is_wider = |stage: &Stage| stage.owner < self.attach.owner && !is_divided(stage);
+        let stage = |at: usize| self.stages.get(at);
+        let mut inside = ancestors(&stage, reader).take_while(|at| *at != self.attach.stage);
+        inside.find(|at| is_wider(&self.stages[*at]))
     }
 
     fn place(&self) -> String {
@@ -409,7 +419,7 @@ pub(super) struct Asked {
     reads: Vec<(ValueId, Span)>,
     /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
     pub beside_terms: Option<usize>,
-    /// A stage that reads it and belongs to a wider unit.
+    /// A stage that reads it, or in whose loops it is read, and that belongs to a wider unit.
     pub wider: Option<usize>,
 }
 
