@@ -24,6 +24,7 @@ mod random;
 pub mod region;
 pub mod schedule;
 pub mod syntax;
+pub mod target;
 pub mod tma;
 pub mod trial;
 
@@ -155,7 +156,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
 /// Whether a block has the shared memory that the entry points need; none after a report that it does not.
 fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
     let bytes = |entry: &&lower::Entry| entry.kernel.shared_map().bytes;
-    let Some(largest) = entries.iter().max_by_key(bytes).filter(|e| bytes(e) > tma::check::SHARED_BYTES) else {
+    let Some(largest) = entries.iter().max_by_key(bytes).filter(|e| bytes(e) > target::SHARED_BYTES) else {
         return Some(());
     };
     let kernel = &largest.kernel;
@@ -169,7 +170,7 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     diags.report(tw05xx::SharedBudget {
         buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
         bytes: bytes(&largest),
-        limit: tma::check::SHARED_BYTES,
+        limit: target::SHARED_BYTES,
         global: stage.is_some_and(|s| !s.stage.fetches),
         span: head.unwrap_or(program.name.span),
     });
@@ -191,7 +192,7 @@ fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags
     diags.report(tw05xx::RegisterPressure {
         words: held.words,
         limit,
-        threads: (limit < kernel_ir::REGISTER_LIMIT).then_some(threads),
+        threads: (limit < target::REGISTER_LIMIT).then_some(threads),
         role: role.map(|role| role.name.clone()),
         parts,
         span: largest.map_or(program.name.span, |s| s.stage.span),

@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::kernel_ir::{Held, held, register_limit};
+use tilewright_compiler::kernel_ir::{Held, held};
 use tilewright_compiler::syntax::TokenBuffer;
+use tilewright_compiler::target::register_limit;
 use tilewright_compiler::{Compiled, compile};
 
 /// The kernel, or the codes of what is wrong with it and the titles.

@@ -8,10 +8,11 @@ use tilewright::{Device, Element, EmulatorOptions, Tensor};
 pub use tilewright_cli::prove::by_entry;
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
+use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::target::{WARP, WARPGROUP};
 use tilewright_compiler::trial::{self, Effort, Net};
 use tilewright_compiler::{Compiled, compile};
 

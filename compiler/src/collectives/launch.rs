@@ -1,29 +1,22 @@
 //! The shape of a launch: threads of a block, blocks of a cluster, roles and their registers.
 
 use super::ThreadSet;
+use crate::target::{self, REGISTER_STEP, ROLE_REGISTERS, registers_at_launch};
 
-/// Threads of a warp.
-pub const WARP: u64 = 32;
-/// Threads of a warpgroup: four warps, the first of which has a number that four divides (PTX manual, `wgmma`).
-pub const WARPGROUP: u64 = 128;
-/// Most threads of a block.
-pub const BLOCK_LIMIT: u64 = tilewright_kernel::info::BLOCK_LIMIT as u64;
-/// Most blocks of a cluster that every device with clusters takes.
-pub const CLUSTER_LIMIT: u64 = tilewright_kernel::cluster::PORTABLE_CLUSTER as u64;
+/// [`target::WARP`] in this room's arithmetic, as are the limits after it.
+pub const WARP: u64 = target::WARP as u64;
+/// [`target::WARPGROUP`].
+pub const WARPGROUP: u64 = target::WARPGROUP as u64;
+/// [`target::BLOCK_LIMIT`].
+pub const BLOCK_LIMIT: u64 = target::BLOCK_LIMIT as u64;
+/// [`target::CLUSTER_LIMIT`].
+pub const CLUSTER_LIMIT: u64 = target::CLUSTER_LIMIT as u64;
+
 /// Whether clusters have so many blocks: a power of two up to [`CLUSTER_LIMIT`] (case N15 of the table of nests), so
 /// that every unit of blocks divides them.
 pub const fn is_cluster(blocks: u64) -> bool {
     blocks.is_power_of_two() && blocks <= CLUSTER_LIMIT
 }
-
-/// Registers of a multiprocessor, of 32 bits each.
-pub const REGISTER_FILE: u64 = 65_536;
-/// Registers of a thread are given out by so many, and `setmaxnreg` counts in the same steps.
-pub const REGISTER_STEP: u64 = 8;
-/// Least and most registers that a role can have.
-pub const ROLE_REGISTERS: (u64, u64) = (24, 240);
-/// Most registers that a thread can name.
-const NAMED_REGISTERS: u64 = 255;
 
 /// Blocks of a cluster and threads of a block: at least 1 each, and within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +210,7 @@ impl Launch {
             first += warps;
         }
         let held = registers_at_launch(threads, request.blocks_per_multiprocessor.unwrap_or(1).max(1));
-        let launch = Self { shape, roles, registers: held.min(NAMED_REGISTERS) };
+        let launch = Self { shape, roles, registers: held.min(target::REGISTER_LIMIT.into()) };
         launch.check_registers(held)?;
         Ok(launch)
     }
@@ -257,12 +250,4 @@ impl Launch {
         let pool = threads * held;
         if asked > pool { Err(LaunchFault::Pool { asked, pool, at_launch: held }) } else { Ok(()) }
     }
-}
-
-/// Registers that each thread of a block holds at the launch, where the assembler is told how many threads and blocks
-/// there are: an equal part of the file, in whole steps (as the assembler was seen to give them: 168 for 384 threads; a
-/// thread can name one less than 256).
-pub const fn registers_at_launch(threads: u64, blocks: u64) -> u64 {
-    let part = REGISTER_FILE / (threads * blocks) / REGISTER_STEP * REGISTER_STEP;
-    if part > NAMED_REGISTERS + 1 { NAMED_REGISTERS + 1 } else { part }
 }

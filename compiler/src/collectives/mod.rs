@@ -61,8 +61,8 @@ mod unit;
 pub use control::{NotUniform, uniform};
 pub use demand::{Demand, Operation, barrier};
 pub use launch::{
-    BLOCK_LIMIT, CLUSTER_LIMIT, Launch, LaunchFault, LaunchRequest, REGISTER_FILE, REGISTER_STEP, ROLE_REGISTERS, Role,
-    RoleRequest, Shape, WARP, WARPGROUP, is_cluster, registers_at_launch,
+    BLOCK_LIMIT, CLUSTER_LIMIT, Launch, LaunchFault, LaunchRequest, Role, RoleRequest, Shape, WARP, WARPGROUP,
+    is_cluster,
 };
 pub use need::{Difference, Fix, LoopRefusal, Mismatch, Refusal, check, most_of, place};
 pub use nest::{Bind, Instance, LoopFault, Nest, Step};

@@ -1,9 +1,10 @@
 //! TW05: roles, their warps and registers, and what they hand to each other.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::collectives::{LaunchFault, REGISTER_STEP, ROLE_REGISTERS, WARP};
+use crate::collectives::{LaunchFault, WARP};
 use crate::schedule::Place;
 use crate::syntax::Span;
+use crate::target::{REGISTER_STEP, ROLE_REGISTERS};
 
 /// TW0506: warps that the roles of a block cannot have.
 #[derive(Clone, Debug)]

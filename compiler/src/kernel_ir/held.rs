@@ -11,22 +11,10 @@
 use std::collections::BTreeMap;
 
 use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
+use crate::target::register_limit;
 
 /// Loops with at most so many iterations may be written out by the assembler.
 const WRITTEN_OUT: i64 = 4;
-/// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
-pub const REGISTER_LIMIT: u32 = 255;
-/// Registers of a multiprocessor, which all threads of a block share (CUDA programming guide, technical
-/// specifications).
-const REGISTER_FILE: u32 = 65_536;
-/// Threads get registers in multiples of so many.
-const GRANULE: u32 = 8;
-
-/// Registers of 32 bits that a thread of a block with so many threads can have.
-pub fn register_limit(threads: u32) -> u32 {
-    let warps = threads.div_ceil(super::WARP).max(1);
-    (REGISTER_FILE / (warps * super::WARP) / GRANULE * GRANULE).min(REGISTER_LIMIT)
-}
 
 /// What is held where most is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

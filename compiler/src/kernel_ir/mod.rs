@@ -71,19 +71,18 @@ mod roles_tests;
 #[cfg(test)]
 mod tests;
 
+use crate::target::WARP;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
-pub use held::{Held, REGISTER_LIMIT, held, register_limit};
+pub use held::{Held, held};
 pub use in_roles::InRoles;
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{
-    ARRIVAL_LIMIT, CLUSTER_LIMIT, FETCHED_BYTES, Fault, MAX_LANES, Problem, ROLE_LIMIT, WARP, WARPGROUP, verify,
-};
+pub use verify::{Fault, MAX_LANES, Problem, verify};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {

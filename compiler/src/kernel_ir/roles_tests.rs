@@ -5,6 +5,7 @@ use tilewright_kernel::ElementType::F32;
 use tilewright_kernel::info::Argument;
 
 use super::*;
+use crate::target::ARRIVAL_LIMIT;
 
 /// A kernel of so many threads, in clusters of so many blocks, and what is wrong with it.
 fn faults_of(threads: u32, cluster: u32, build: impl FnOnce(&mut Builder)) -> Result<Kernel, Vec<Problem>> {

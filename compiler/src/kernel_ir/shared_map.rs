@@ -1,8 +1,7 @@
 //! Where buffers and barriers lie in the shared memory of a block.
 
-/// Shared memory that variables of fixed size can take (CUDA programming guide, technical specifications: more is asked
-/// for at launch).
-const STATIC_BYTES: u64 = 48 * 1024;
+use crate::target::STATIC_SHARED_BYTES;
+
 /// Bytes of an mbarrier.
 pub(crate) const BARRIER_BYTES: u64 = 8;
 
@@ -36,7 +35,7 @@ impl SharedMap {
 
     /// Bytes that the launch must provide; none where variables of fixed size do.
     pub fn dynamic_bytes(&self) -> Option<u64> {
-        (self.bytes > STATIC_BYTES).then_some(self.bytes)
+        (self.bytes > STATIC_SHARED_BYTES).then_some(self.bytes)
     }
 }
 

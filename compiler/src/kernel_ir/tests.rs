@@ -6,6 +6,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 
 use super::*;
+use crate::target::CLUSTER_LIMIT;
 
 /// x: f32, read; z: f32, written; a scalar a: f16; a dimension N in 0..2^31.
 fn signature() -> Signature {

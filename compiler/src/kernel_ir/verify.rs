@@ -42,29 +42,18 @@ use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
-use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
+use tilewright_kernel::info::Argument;
 
 use super::{
     Barrier, BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Statement,
     StatementKind, TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
-    register_limit,
+};
+use crate::target::{
+    ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, FETCHED_BYTES, ROLE_LIMIT, WARP, WARPGROUP, register_limit,
 };
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;
-/// What a fetch can move (PTX manual, `cp.async`, operand `cp-size`).
-pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
-/// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
-pub const CLUSTER_LIMIT: u32 = tilewright_kernel::cluster::PORTABLE_CLUSTER;
-/// Roles of a block: each has a barrier of its own, beside those of the block and of its warpgroups (PTX manual, `bar`:
-/// sixteen).
-pub const ROLE_LIMIT: usize = 7;
-/// Arrivals of a phase (PTX manual, mbarrier).
-pub const ARRIVAL_LIMIT: u32 = (1 << 20) - 1;
-/// Threads of a warp.
-pub const WARP: u32 = 32;
-/// Threads of a warpgroup.
-pub const WARPGROUP: u32 = 128;
 
 /// A violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

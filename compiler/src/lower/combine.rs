@@ -26,7 +26,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::banks;
 
-use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, VariableId, WARP, WARPGROUP};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, VariableId};
+use crate::target::{WARP, WARPGROUP};
 
 /// A digit of thread numbers: ⌊(τ − low) / stride⌋ for what the digits outside leave of thread τ. A stride is at least
 /// low and the stride times the extent of the next digit inside; threads in between, those before the first value

@@ -17,9 +17,9 @@ use super::since::Access;
 use super::terms::{Meaning, Terms, Ways, both};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
 use crate::kernel_ir::{
-    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Role, Sharing, StatementKind, Store, ValueId, WARP,
-    WARPGROUP,
+    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Role, Sharing, StatementKind, Store, ValueId,
 };
+use crate::target::{WARP, WARPGROUP};
 
 /// Accesses of one kind that follow each other.
 pub(super) type Group = u32;

@@ -61,7 +61,7 @@ use crate::memory::banks::Use;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::{Role, Stage};
-use crate::tma::check::SHARED_BYTES;
+use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
 use crate::tma::demand::Waiver;
 use crate::tma::staged::Staged;
 
@@ -114,10 +114,6 @@ pub fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Workspace>> 
     Some(all)
 }
 
-/// Shared memory for each thread with which a multiprocessor of 228 KiB still holds the 2048 threads that it can,
-/// rounded down.
-const BYTES_OF_THREAD: u64 = 96;
-
 /// What each `.param` receives, the same for every entry point.
 pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argument> {
     let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
@@ -150,7 +146,7 @@ pub fn lower(
     let build = |name: String, index: Type, staged: bool| {
         let entry =
             |trip_bytes| entry(program, facts, (stages, roles), threads, name.clone(), index, (staged, trip_bytes));
-        let mut kernel = entry(u64::from(threads) * BYTES_OF_THREAD)?;
+        let mut kernel = entry(u64::from(threads) * SHARED_BYTES_OF_THREAD)?;
         if kernel.shared_map().bytes > SHARED_BYTES {
             // One accumulator at a time.
             kernel = entry(0)?;

@@ -9,7 +9,8 @@
 use std::rc::Rc;
 
 use super::dependence::Group;
-use crate::kernel_ir::{BufferId, Kernel, Sharing, WARP};
+use crate::kernel_ir::{BufferId, Kernel, Sharing};
+use crate::target::WARP;
 
 /// Accesses of a kind whose iterations are told apart.
 const MOST_ACCESSES: usize = 64;

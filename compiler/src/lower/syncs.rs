@@ -65,8 +65,9 @@ use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
     BufferId, InRoles, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement, StatementKind,
-    TensorPart, ValueId, WARP, WARPGROUP,
+    TensorPart, ValueId,
 };
+use crate::target::{WARP, WARPGROUP};
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it
 /// is: a defect of the compiler. `blocks` is how many blocks run the kernel, over its dimensions.

@@ -20,7 +20,8 @@ use crate::memory::vector::Access;
 use crate::program::Program;
 use crate::schedule::{self, Layout, Place, Stage};
 use crate::syntax::Span;
-use crate::tma::check::{SHARED_BYTES, readers};
+use crate::target::SHARED_BYTES;
+use crate::tma::check::readers;
 use crate::tma::staged::{Part, Staged, Step, Way};
 
 /// Most accesses of a warp that are looked at for each layout that is tried.

@@ -9,8 +9,8 @@ use super::vector::{Access, Class, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
 use crate::domain::{Binding, Symbolic};
-use crate::kernel_ir::FETCHED_BYTES;
 use crate::schedule::{Layout, Stage};
+use crate::target::FETCHED_BYTES;
 
 /// The longest copy.
 const MOST_BYTES: u32 = 16;

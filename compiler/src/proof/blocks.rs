@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::global::{Access, Actor};
 use super::shared::{Fault, Order, Time};
 use super::violation::Kind;
-use crate::kernel_ir::WARP;
+use crate::target::WARP;
 
 /// What an arrival releases of a block: up to when what its threads did comes before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

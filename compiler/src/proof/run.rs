@@ -15,8 +15,9 @@ use super::values::{Algebra, Data};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
     BufferId, If, Kernel, Loop, Memory, Op, Receivers, RegionId, Role, Sharing, Statement, StatementKind, ValueId,
-    VariableId, WARP,
+    VariableId,
 };
+use crate::target::WARP;
 
 pub(super) type Outcome<T = ()> = Result<T, Stop>;
 

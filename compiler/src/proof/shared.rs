@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::launch::Launch;
 use super::violation::Kind;
-use crate::kernel_ir::{BufferId, Kernel, WARP, WARPGROUP};
+use crate::kernel_ir::{BufferId, Kernel};
+use crate::target::{WARP, WARPGROUP};
 
 /// Nobody, or nothing.
 const NONE: u32 = u32::MAX;

@@ -31,11 +31,12 @@ use super::levels::{self, Finest, Level, Misfit, Misplaced};
 use super::{
     Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name, turns,
 };
+use crate::target;
 
-/// Most threads of a block.
-pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
-/// Most blocks of a cluster.
-const CLUSTER_LIMIT: i128 = collectives::CLUSTER_LIMIT as i128;
+/// [`target::BLOCK_LIMIT`], as an extent.
+pub(super) const BLOCK_LIMIT: i128 = target::BLOCK_LIMIT as i128;
+/// [`target::CLUSTER_LIMIT`], as an extent.
+const CLUSTER_LIMIT: i128 = target::CLUSTER_LIMIT as i128;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]

@@ -18,8 +18,9 @@ use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Domain, Symbolic, alike};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
-use crate::kernel_ir::{REGISTER_LIMIT, Sharing};
+use crate::kernel_ir::Sharing;
 use crate::memory::access::StageRead;
+use crate::target::REGISTER_LIMIT;
 
 /// Steps that one search for a thread may take.
 const SEARCH_STEPS: u64 = 200_000;
@@ -363,7 +364,7 @@ pub(super) fn share(plan: &mut Plan) {
     for (stage, sharing) in plan.stages.iter_mut().zip(found) {
         // Threads from one on that starts no warpgroup are of two of them.
         let first = stage.role.map_or(0, |role| plan.roles[role].first);
-        let is_aligned = first.is_multiple_of(WARPGROUP as u32 / crate::kernel_ir::WARP);
+        let is_aligned = first.is_multiple_of(WARPGROUP as u32 / crate::target::WARP);
         let split = sharing == Sharing::Warpgroup && !is_aligned;
         stage.sharing = if split { Sharing::Block } else { sharing };
     }

@@ -12,9 +12,9 @@ use crate::diag::tw01xx::{DuplicateName, NoRoles, UnknownName};
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole, WarpsRemedy};
 use crate::extent::Facts;
-use crate::kernel_ir::WARP;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
+use crate::target::{self, WARP};
 use tilewright_kernel::algorithm::Source;
 
 /// A role.
@@ -95,7 +95,7 @@ pub(super) fn roles(
         };
         let (most, what) = (MOST_WARPS / each, "the number of units of a role");
         let count = number(program, facts, role.count.as_ref(), (what, 1, most), diags);
-        let (least, most) = collectives::ROLE_REGISTERS;
+        let (least, most) = target::ROLE_REGISTERS;
         let registers = role.registers.as_ref().map(|e| {
             let what = "the number of registers of a thread";
             number(program, facts, Some(e), (what, i128::from(least), i128::from(most)), diags)
@@ -109,8 +109,8 @@ pub(super) fn roles(
     if diags.found().len() > before {
         return Vec::new();
     }
-    if asked.len() > crate::kernel_ir::ROLE_LIMIT {
-        let problem = format!("a block has at most {} roles, one named barrier each", crate::kernel_ir::ROLE_LIMIT);
+    if asked.len() > target::ROLE_LIMIT {
+        let problem = format!("a block has at most {} roles, one named barrier each", target::ROLE_LIMIT);
         diags.report(RoleWarps { role: None, problem, remedy: WarpsRemedy::Fewer, span });
         return Vec::new();
     }
@@ -191,7 +191,7 @@ fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span
         | LaunchFault::MixedWarpgroup { .. }
         | LaunchFault::Pool { .. }) => {
             let threads: u64 = request.roles.iter().map(|r| r.warps * collectives::WARP).sum();
-            let held = collectives::registers_at_launch(threads, 1);
+            let held = target::registers_at_launch(threads, 1);
             let roles = request.roles.iter().map(|r| (r.name.clone(), r.warps, r.registers)).collect();
             let span = match fault {
                 LaunchFault::Registers { role, .. } | LaunchFault::MixedWarpgroup { roles: (_, role), .. } => of(role),

@@ -1,12 +1,12 @@
 //! Units: the parts of a launch that iterations are given to and that own instances.
 
-use crate::collectives;
 use crate::domain::{Binding, Part, PartOf};
+use crate::target;
 
-/// Threads of a warp.
-pub const WARP: i128 = collectives::WARP as i128;
-/// Threads of a warpgroup: four warps, the first of which has a number that four divides (PTX manual, `wgmma`).
-pub const WARPGROUP: i128 = collectives::WARPGROUP as i128;
+/// [`target::WARP`], as an extent.
+pub const WARP: i128 = target::WARP as i128;
+/// [`target::WARPGROUP`], as an extent.
+pub const WARPGROUP: i128 = target::WARPGROUP as i128;
 
 /// A part of a launch, the whole of it first: each consists of whole ones of those after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,10 +20,7 @@ use crate::memory::vector::Access;
 use crate::program::{Program, Stage};
 use crate::schedule::{self, Role, Unit, ranks};
 use crate::syntax::{Span, ast};
-
-/// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
-/// specifications, compute capability 9.0).
-pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
+use crate::target::SHARED_BYTES;
 
 /// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, which one of them
 /// writes to its shared memory, or further out than a stage after which only the last of them goes on. A loop goes on

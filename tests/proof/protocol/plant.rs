@@ -4,8 +4,9 @@
 use tilewright::kernel::algorithm::Compare;
 use tilewright_compiler::kernel_ir::{
     Facts, If, IndexOp, Kernel, Loop, Op, Range, Receivers, Region, RegionId, Statement, StatementKind, Type, Value,
-    ValueId, WARP,
+    ValueId,
 };
+use tilewright_compiler::target::WARP;
 
 /// Kernels with one mistake each.
 pub type Plant = fn(&Kernel) -> Vec<Kernel>;

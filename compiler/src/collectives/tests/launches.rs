@@ -2,9 +2,10 @@
 
 use super::super::{
     Bind, Difference, Fix, Launch, LaunchFault, LaunchRequest, LoopFault, Operation, Place, Refusal, RoleFault,
-    RoleRequest, Unit, barrier, check, registers_at_launch,
+    RoleRequest, Unit, barrier, check,
 };
 use super::{nest, unit};
+use crate::target::registers_at_launch;
 
 fn role(name: &str, warps: u64, registers: Option<u64>) -> RoleRequest {
     RoleRequest { name: name.to_owned(), warps, registers }

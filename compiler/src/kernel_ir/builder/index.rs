@@ -7,8 +7,9 @@
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
-use super::super::{Facts, IndexOp, Op, Range, Statement, StatementKind, Type, Value, ValueId, WARP};
+use super::super::{Facts, IndexOp, Op, Range, Statement, StatementKind, Type, Value, ValueId};
 use super::{Builder, Frame, OpenRole};
+use crate::target::WARP;
 
 /// How deep into a sum a multiple of the divisor is looked for.
 const SPLIT_DEPTH: u32 = 8;

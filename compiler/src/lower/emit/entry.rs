@@ -14,9 +14,8 @@ use super::EmitError;
 use super::roles::InRole;
 use super::shuffle::Warp;
 use super::staging::Place;
-use crate::kernel_ir::{
-    If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId, WARPGROUP,
-};
+use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
+use crate::target::WARPGROUP;
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
 const PREDICATED_LETS: usize = 8;

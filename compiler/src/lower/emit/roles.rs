@@ -12,7 +12,8 @@ use std::ops::Range;
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
-use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId, WARP, WARPGROUP, register_limit};
+use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId};
+use crate::target::{WARP, WARPGROUP, register_limit};
 
 /// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;

@@ -7,7 +7,8 @@
 use tilewright_ptx::{Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::{Entry, register_type};
-use crate::kernel_ir::{StatementKind, ValueId, WARP};
+use crate::kernel_ir::{StatementKind, ValueId};
+use crate::target::WARP;
 
 /// The lanes of the warp that a thread is in.
 #[derive(Clone, Debug)]
