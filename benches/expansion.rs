@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 use divan::{Bencher, black_box};
 use proc_macro2::TokenStream;
 use tilewright_compiler::compile;
-use tilewright_compiler::syntax::{self, TokenBuffer};
+use tilewright_compiler::source::TokenBuffer;
+use tilewright_compiler::syntax;
 
 /// A `schedule!` of an example: the example's name and the text inside the braces.
 static INVOCATIONS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tilewright_compiler::diag::{Diagnostic, Level, Renderer};
 use tilewright_compiler::lower::Entry;
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
+use tilewright_compiler::source::{TokenBuffer, TokenMap};
 use tilewright_kernel::KernelInfo;
 
 /// What became of a source text with one kernel.

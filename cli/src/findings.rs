@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use tilewright_compiler::diag::{Diagnostic, Edit, Level};
-use tilewright_compiler::syntax::Span;
+use tilewright_compiler::source::Span;
 
 use crate::source::{Invocation, SourceFile};
 

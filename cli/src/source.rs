@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use tilewright_compiler::diag::Renderer;
-use tilewright_compiler::syntax::{Position, Span, TokenBuffer, TokenMap, locate};
+use tilewright_compiler::source::{Position, Span, TokenBuffer, TokenMap, locate};
 use tilewright_compiler::trial::Tally;
 use tilewright_compiler::{Compiled, Outcome, compile};
 

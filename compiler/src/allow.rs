@@ -4,7 +4,7 @@
 
 use crate::diag::tw00xx::{UselessAllow, UselessReason};
 use crate::diag::{Code, Diagnostics, Level};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// Whether a word inside `allow(…)` is a code of ours: `TW` and digits.
 pub fn is_code(word: &str) -> bool {

@@ -7,7 +7,7 @@ use crate::extent::Facts;
 use crate::lower::{self, Analysed};
 use crate::memory::vector::Class;
 use crate::program::Program;
-use crate::syntax::TokenBuffer;
+use crate::source::TokenBuffer;
 use crate::tma::staged::{Axis, Staged};
 
 /// The kernel; none if a size exceeds 64 bits.

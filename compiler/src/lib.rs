@@ -23,6 +23,7 @@ pub mod proof;
 mod random;
 pub mod region;
 pub mod schedule;
+pub mod source;
 pub mod syntax;
 pub mod target;
 pub mod tma;
@@ -32,17 +33,15 @@ use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
-use crate::diag::Diagnostics;
 use crate::diag::tw90xx::Internal;
-use crate::diag::{tw02xx, tw04xx, tw05xx};
+use crate::diag::{Diagnostics, tw02xx, tw04xx, tw05xx};
 use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
 use crate::memory::check::Check;
 use crate::memory::vector::Vector;
 use crate::program::Program;
-use crate::syntax::TokenBuffer;
-use crate::syntax::ast;
+use crate::source::{TokenBuffer, ast};
 
 /// What became of one `schedule! { … }`.
 #[derive(Clone, Debug)]

@@ -355,7 +355,7 @@ fn rings(stages: &[Analysed], facts: &Facts) -> Vec<(Expr, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::TokenBuffer;
+    use crate::source::TokenBuffer;
 
     #[test]
     fn sizes_of_a_kernel_differ() {

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::Renderer;
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
+use tilewright_compiler::source::{TokenBuffer, TokenMap};
 use tilewright_kernel::KernelInfo;
 
 /// Compiles source text: what every kernel became, or the report.

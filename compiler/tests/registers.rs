@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::{Held, held};
-use tilewright_compiler::syntax::TokenBuffer;
+use tilewright_compiler::source::TokenBuffer;
 use tilewright_compiler::target::register_limit;
 use tilewright_compiler::{Compiled, compile};
 

@@ -6,7 +6,8 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use tilewright_compiler::Compiled;
-use tilewright_compiler::syntax::{TokenBuffer, ast, is_rust_name};
+use tilewright_compiler::source::{TokenBuffer, ast};
+use tilewright_compiler::syntax::is_rust_name;
 use tilewright_kernel::algorithm::Algorithm;
 use tilewright_kernel::info::{KernelInfo, Launch, Ptx};
 use tilewright_kernel::{ElementType, Size};
@@ -16,7 +17,7 @@ use crate::constant;
 /// The items of one kernel; `krate` is the path of the crate `tilewright`.
 pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, spans: &[Span]) -> TokenStream {
     let ast = &kernel.ast;
-    let at = |span: tilewright_compiler::syntax::Span| {
+    let at = |span: tilewright_compiler::source::Span| {
         spans.get(span.first.0 as usize).copied().unwrap_or_else(Span::call_site)
     };
     let ident = |name: &ast::Name| match name.text.strip_prefix("r#") {

@@ -12,7 +12,7 @@ mod report;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use tilewright_compiler::compile;
-use tilewright_compiler::syntax::{Position, TokenBuffer, TokenMap};
+use tilewright_compiler::source::{Position, TokenBuffer, TokenMap};
 
 /// Compiles the kernels inside. Call it as `tilewright::schedule!`.
 #[doc(hidden)]

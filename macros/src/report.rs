@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use tilewright_compiler::diag::{Diagnostics, Level, Message, Renderer};
-use tilewright_compiler::syntax::{SourceMap, Span};
+use tilewright_compiler::source::{SourceMap, Span};
 
 /// Every finding, errors first.
 pub fn messages(diagnostics: &Diagnostics, map: &dyn SourceMap, spans: &[proc_macro2::Span]) -> TokenStream {

@@ -12,7 +12,7 @@ use proc_macro2::TokenStream;
 use syn::visit::Visit;
 use tilewright_campaign::compose;
 use tilewright_compiler::diag::{Code, Level, Renderer};
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
+use tilewright_compiler::source::{TokenBuffer, TokenMap};
 use tilewright_compiler::{Compiled, compile};
 
 use crate::Failure;

@@ -5,7 +5,7 @@ use std::path::Path;
 use proc_macro2::{TokenStream, TokenTree};
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Diagnostic, Level};
-use tilewright_compiler::syntax::TokenBuffer;
+use tilewright_compiler::source::TokenBuffer;
 
 /// The findings in the tokens of one `schedule!`, each with the invocation after every edit that it proposes.
 fn findings(stream: TokenStream) -> Vec<(Diagnostic, Vec<(String, String)>)> {

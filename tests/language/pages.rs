@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Level, Renderer};
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::source::{TokenBuffer, TokenMap, locate};
 
 /// Codes that no text of a page can show, each with the test that shows it instead.
 const WITHOUT_EXAMPLE: [Code; 2] = [

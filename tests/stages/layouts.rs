@@ -8,7 +8,7 @@ use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::{Code, Diagnostic};
-use tilewright_compiler::syntax::TokenBuffer;
+use tilewright_compiler::source::TokenBuffer;
 
 fn compile(source: &str) -> Compiled {
     finished(source).unwrap_or_else(|(_, report)| panic!("{source}\n{report}"))

@@ -11,7 +11,7 @@ use tilewright_compiler::diag::{Code, Renderer};
 use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::source::{TokenBuffer, TokenMap, locate};
 use tilewright_compiler::target::{WARP, WARPGROUP};
 use tilewright_compiler::trial::{self, Effort, Net};
 use tilewright_compiler::{Compiled, compile};

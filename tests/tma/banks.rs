@@ -4,7 +4,7 @@ use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::syntax::TokenBuffer;
+use tilewright_compiler::source::TokenBuffer;
 
 /// A tile of 32 rows, written by columns: each lane writes `run` neighbours of its own row. Only these writes are to
 /// shared memory. (Lanes that wait for a copy may go on one by one, so that reads are counted apart.)

@@ -16,7 +16,7 @@ use crate::diag::tw10xx::{EmptyArgmax, PlaceOutside};
 use crate::diag::tw90xx::Internal;
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Steps of the search for a witness of one obligation.
 const SEARCH: u64 = 60_000;

@@ -6,8 +6,8 @@
 
 use tilewright_kernel::ElementType;
 
-use crate::syntax::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, SplitSide};
-use crate::syntax::{Span, SpanId, TokenBuffer};
+use crate::source::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, SplitSide};
+use crate::source::{Span, SpanId, TokenBuffer};
 
 /// A change in the terms of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]

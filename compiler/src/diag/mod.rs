@@ -45,7 +45,7 @@ pub use edit::{Change, Edit};
 pub use render::{Message, Renderer};
 pub use sink::{Diagnostics, Report};
 
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Whether a finding stops the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@
 
 use super::snippet::{Lines, Mark};
 use super::{Code, Diagnostic, Level, Report};
-use crate::syntax::{SourceMap, Span};
+use crate::source::{SourceMap, Span};
 
 /// The longest line of prose.
 const WIDTH: usize = 120;

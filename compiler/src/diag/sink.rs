@@ -1,8 +1,8 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
 use super::{Code, Diagnostic, IntoDiagnostic, Level};
-use crate::syntax::TokenBuffer;
-use crate::syntax::ast::Kernel;
+use crate::source::TokenBuffer;
+use crate::source::ast::Kernel;
 
 /// Findings shown at once, per level; the rest is counted.
 const SHOWN: usize = 8;

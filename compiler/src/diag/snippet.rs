@@ -1,6 +1,6 @@
 //! Drawing places of the source: a line rebuilt from the tokens on it, and marks below it.
 
-use crate::syntax::{Position, SourceMap, Span, SpanId};
+use crate::source::{Position, SourceMap, Span, SpanId};
 
 /// A range of the source within one line, or the part of a longer range on its first line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{Code, Diagnostic, Diagnostics, Level, Renderer};
-use crate::syntax::{Position, Span, SpanId, TokenBuffer, TokenMap, locate};
+use crate::source::{Position, Span, SpanId, TokenBuffer, TokenMap, locate};
 
 const SOURCE: &str = "
 kernel Columns(x: f32[K, M]) -> (y: f32[M]) {
@@ -204,7 +204,7 @@ fn tokens_of_another_file_are_drawn_apart() {
         }
     }
     struct Map<'a>(&'a TokenBuffer, Vec<Option<Position>>);
-    impl crate::syntax::SourceMap for Map<'_> {
+    impl crate::source::SourceMap for Map<'_> {
         fn token_count(&self) -> usize {
             self.0.len()
         }

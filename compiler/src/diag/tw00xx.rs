@@ -4,7 +4,10 @@ use std::fmt;
 
 use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::{OPS, STATEMENTS, Span};
+use crate::source::{
+    Span,
+    ast::{OPS, STATEMENTS},
+};
 
 /// What the grammar allows at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use tilewright_kernel::info::DimKind;
 use super::edit::Change;
 use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// `1 index`, `2 indices`
 fn count(n: usize, one: &str, many: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Why an op cannot speak of an axis that there is.
 #[derive(Clone, Debug, PartialEq, Eq)]

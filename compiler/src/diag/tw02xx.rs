@@ -1,7 +1,7 @@
 //! TW02: sizes, divisibility, holes.
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic, assignment};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW0201: a guard cuts through a vector.
 #[derive(Clone, Debug)]

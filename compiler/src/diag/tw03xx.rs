@@ -2,7 +2,7 @@
 
 use super::tw02xx::prefix;
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// An element that a hole of a buffer holds: sizes, and where it stands.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! TW03: copies by `cp.async`.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Why threads cannot fetch what a stage holds.
 #[derive(Clone, Debug)]

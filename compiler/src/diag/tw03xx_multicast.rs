@@ -2,7 +2,7 @@
 
 use super::tw02xx::prefix;
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Sizes, and two blocks with where their instances start.
 #[derive(Clone, Debug)]

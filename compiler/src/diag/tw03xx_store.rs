@@ -3,7 +3,7 @@
 use super::tw02xx::prefix;
 use super::tw03xx::FilledHole;
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// What an instance of a staged output does not compute.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::tw02xx::prefix;
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// `reorder` of these axes after all other ops.
 fn append(order: &[String]) -> Change {

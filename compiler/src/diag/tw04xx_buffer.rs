@@ -1,7 +1,7 @@
 //! TW04: the layout of buffers that threads fill, and bank conflicts of all buffers.
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// What is wrong with the layout of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::schedule::Place;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW0501: a buffer whose size is not known at compile time.
 #[derive(Clone, Debug)]

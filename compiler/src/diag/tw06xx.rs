@@ -3,7 +3,7 @@
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::collectives::{self, LoopFault, ThreadSet, UnitFault, UnitProblem};
 use crate::schedule::{Unit, WARP};
-use crate::syntax::Span;
+use crate::source::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
     axes.iter().map(|(name, n)| format!("`{name}` {n}")).collect::<Vec<_>>().join(" × ")

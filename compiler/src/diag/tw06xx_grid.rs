@@ -2,7 +2,7 @@
 
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::schedule::RasterProblem;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW0611: a raster of something that blocks do not take in another order.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! TW07: dependences, ownership, synchronisation.
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
-use crate::syntax::ast::ReduceBy;
+use crate::source::Span;
+use crate::source::ast::ReduceBy;
 use tilewright_kernel::ElementType;
 
 /// TW0702: a reduction that nobody scheduled and that its readers would repeat.

@@ -1,7 +1,7 @@
 //! TW0714: a stage that blocks share where other blocks would go on.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW0714: a stage whose reduction blocks share, where the last of them cannot go on alone.
 #[derive(Clone, Debug)]

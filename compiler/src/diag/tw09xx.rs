@@ -1,7 +1,7 @@
 //! TW09: bounds. What is reported about reads outside their tensors and about divisors, and how it is said.
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// The smallest failing case, in the user's names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use tilewright_kernel::ElementType;
 
 use super::tw09xx::{Witness, state};
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW1001: an `argmax` or `argmin` over a range that may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! TW90: our own bugs.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// TW9001: the compiler contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::alike;
 use crate::domain::{AxisKind, Concrete, Domain, NewAxis, Op, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::random::Random;
-use crate::syntax::Span;
+use crate::source::Span;
 
 fn name() -> NewAxis {
     NewAxis { name: "a".to_owned(), span: Span::UNKNOWN }

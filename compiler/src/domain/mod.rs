@@ -23,7 +23,7 @@ pub use concrete::Concrete;
 pub use symbolic::{Leaf, Symbolic, Xor};
 
 use crate::extent::{Expr, Facts};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// The number of an axis in its domain.
 pub type AxisId = usize;

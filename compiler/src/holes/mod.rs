@@ -25,7 +25,7 @@ pub mod neutral;
 
 use crate::domain::{AxisId, AxisKind, Concrete, Domain, Op, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Which end of an axis a predicate guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

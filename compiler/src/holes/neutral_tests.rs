@@ -3,7 +3,8 @@
 use super::*;
 use crate::diag::Diagnostics;
 use crate::program;
-use crate::syntax::{self, TokenBuffer};
+use crate::source::TokenBuffer;
+use crate::syntax;
 
 /// Every read of `x` and `u` at `k` is a hole that holds zero; of `w` it is anything. The axis is past 9.
 struct Holes<'a>(&'a Program);

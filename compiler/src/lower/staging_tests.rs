@@ -54,7 +54,7 @@ fn axis(extent: i128, box_size: i128, element_stride: i128) -> Axis {
         tile: Vec::new(),
         phase: None,
         striding: None,
-        span: crate::syntax::Span::token(crate::syntax::SpanId(0)),
+        span: crate::source::Span::token(crate::source::SpanId(0)),
     };
     let region = Interval { start: Expr::constant(0), extent };
     let (dims, aliased) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::proof::{Launch, on_paths};
-use crate::syntax::TokenBuffer;
+use crate::source::TokenBuffer;
 
 /// Several axes of the grid, in turn and at once; quotients by sizes; limits of regions; layouts; what roles and
 /// clusters add.

@@ -11,7 +11,7 @@ use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::program::{INLINE_LIMIT, Program};
 use crate::schedule::{AXIS, ROOT, Stage};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// The value of each axis in scope.
 pub type Scope = BTreeMap<AlgorithmAxis, Expr>;

@@ -15,7 +15,7 @@ use crate::holes::Side;
 use crate::lower::Analysed;
 use crate::memory::access;
 use crate::schedule::{self, WARP, digits};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Most accesses of a warp that are looked at, for each access of the program.
 pub const POINTS: usize = 256;

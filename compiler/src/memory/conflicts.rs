@@ -19,7 +19,7 @@ use crate::memory::access::StageRead;
 use crate::memory::vector::Access;
 use crate::program::Program;
 use crate::schedule::{self, Layout, Place, Stage};
-use crate::syntax::Span;
+use crate::source::Span;
 use crate::target::SHARED_BYTES;
 use crate::tma::check::readers;
 use crate::tma::staged::{Part, Staged, Step, Way};

@@ -18,7 +18,7 @@ use tilewright_kernel::algorithm::{self, ValueId};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::schedule::Stage;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// How an expression changes along the vectorised axis.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tilewright_kernel::info::ParameterKind;
 use tilewright_kernel::size::{Size, SizeOp};
 
 use super::{CopyEquation, Program};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 impl Program {
     /// Adds an equation for each staged copy that threads make; copies of what does not exist, or with another number

@@ -14,7 +14,7 @@ use crate::diag::tw01xx::{
     DuplicateName, NameUse, TooMany, TupleUse, TypeMismatch, TypeMismatchAt, UnknownName, WrongRank, WrongTuple,
     WrongUse,
 };
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// A read of a tensor, and what is known to hold where it is evaluated.
 #[derive(Clone, Copy, Debug)]

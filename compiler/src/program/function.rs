@@ -8,8 +8,8 @@ use crate::diag::Diagnostics;
 use crate::diag::suggest::closest;
 use crate::diag::tw01xx::{UnknownFunction, WrongOperand};
 use crate::diag::tw10xx::NotForF64;
-use crate::syntax::ast::ReductionKind;
-use crate::syntax::{Span, ast};
+use crate::source::ast::ReductionKind;
+use crate::source::{Span, ast};
 
 /// What a function becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

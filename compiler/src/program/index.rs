@@ -9,7 +9,7 @@ use super::Obligation;
 use super::equations::{Context, Hint};
 use super::names::{Global, Local, plain};
 use crate::diag::tw01xx::{BadIndex, IndexProblem, NotAffine, UnguardedGather};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// What an expression is by its form alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

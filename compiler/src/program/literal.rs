@@ -9,7 +9,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::format::Format;
 
 use crate::diag::tw01xx::LiteralProblem;
-use crate::syntax::ast;
+use crate::source::ast;
 
 /// The bits of a literal as `element`, with a minus sign in front if `negative`.
 pub(super) fn bits(kind: &ast::ExprKind, negative: bool, element: ElementType) -> Result<u64, LiteralProblem> {
@@ -128,7 +128,7 @@ fn decimal(text: &str) -> (String, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::ast::{ExprKind, FloatLiteral, IntLiteral};
+    use crate::source::ast::{ExprKind, FloatLiteral, IntLiteral};
 
     fn f(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
         bits(&ExprKind::Float(FloatLiteral { digits: digits.to_owned(), suffix: None }), false, element)

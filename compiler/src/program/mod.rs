@@ -47,7 +47,7 @@ use kernel::{Algorithm, Constraint, Size};
 use tilewright_kernel as kernel;
 
 use crate::diag::Diagnostics;
-use crate::syntax::{SourceMap, Span, ast};
+use crate::source::{SourceMap, Span, ast};
 
 /// Most operations that an output may have once its intermediates are inlined.
 pub const INLINE_LIMIT: u32 = 20_000;

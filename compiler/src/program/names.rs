@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::AxisId;
 
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// What a global name of the second name space means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, FoldState, Index, IndexId, Run, Value, ValueId};
 
 use super::{Dot, Obligation};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Stands in [`Axis::lower`] and [`Axis::upper`] until the range is inferred.
 pub(super) const UNKNOWN: IndexId = IndexId::MAX;

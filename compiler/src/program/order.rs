@@ -9,7 +9,7 @@ use crate::diag::tw01xx::{
     AssignedInput, CyclicEquations, DefinedTwice, DuplicateName, NeverDefined, NeverRead, NoOutput, TooMany,
     UnusedInput,
 };
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 use tilewright_kernel::info::{ParameterKind, Role};
 
 /// An equation with its place in dependency order (its position in [`Plan::equations`]).

@@ -31,7 +31,7 @@ use super::signature::Signature;
 use crate::diag::Diagnostics;
 use crate::diag::tw01xx::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
 use crate::extent::{Expr, Facts};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Most bounds that are tried for one end of a range that nobody observes.
 const COVERING_ENDS: usize = 32;

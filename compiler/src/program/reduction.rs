@@ -13,7 +13,7 @@ use super::{Dot, Obligation};
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{DotShape, SeveralAxes, TupleUse, TypeMismatch, TypeMismatchAt, WrongTuple};
 use crate::diag::tw10xx::{DotType, OrderWithoutEffect, Promotion, PromotionProblem};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// The type that a `dot` of operands of this type accumulates in.
 fn accumulator(element: ElementType) -> Option<ElementType> {

@@ -16,7 +16,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{
     BadSize, DuplicateName, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName,
 };
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// Most parameters, sizes, equations, and axes of one left-hand side or reduction. All are numbered with 16 bits, and
 /// analyses that compare them in pairs must stay fast.

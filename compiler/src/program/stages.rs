@@ -9,7 +9,7 @@ use super::{Inlined, Schedule, Stage};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{DuplicateName, InlinedOutput, RepeatedStage, ScheduledInput, UnknownName};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// See [`super::Program`].
 #[derive(Debug, Default)]

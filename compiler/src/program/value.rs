@@ -7,17 +7,16 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Unary, Value, ValueId};
 
-use super::Obligation;
 use super::equations::{Context, Guard, Hint};
 use super::index::Class;
 use super::names::{Global, Local, plain};
-use super::{function, literal};
+use super::{Obligation, function, literal};
 use crate::diag::tw01xx::{
     NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongCast, WrongLiteral, WrongOperand, WrongTuple,
     WrongUse,
 };
 use crate::diag::tw10xx::{DivisionByZero, StorageOnly};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 impl Context<'_> {
     /// A typed expression; `hint` decides literals only.

@@ -10,7 +10,7 @@ use crate::kernel_ir::{
     self, Buffer, BufferId, Builder, Fetch, Guard, Memory, Parameter, ParameterKind, Range, Sharing, Signature,
     TensorPart, Transfer, Type, ValueId,
 };
-use crate::syntax::TokenBuffer;
+use crate::source::TokenBuffer;
 use crate::{Compiled, compile};
 
 pub(super) const THREADS: u32 = 64;

@@ -14,7 +14,7 @@ use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 use super::raster::{Raster, RasterProblem};
 use super::turns::Turns;

@@ -20,7 +20,7 @@ use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;
 use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Where a stage stands.
 #[derive(Clone, Debug)]

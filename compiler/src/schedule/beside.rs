@@ -10,7 +10,7 @@ use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, OtherIterations};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::Expr;
-use crate::syntax::ast;
+use crate::source::ast;
 
 /// The place of an output in the loops of another one.
 #[derive(Clone, Debug)]

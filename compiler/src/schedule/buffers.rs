@@ -15,7 +15,7 @@ use crate::extent::Facts;
 use crate::memory::vector::Vector;
 use crate::memory::{access, buffer};
 use crate::program::Program;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// Most buffers of a ring.
 pub const MOST_SLOTS: i128 = 64;

@@ -2,7 +2,7 @@
 
 use crate::extent::{Expr, Facts};
 use crate::region::{Group, NotATile, Realisation, Region};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// What the ops of a stage say of its region, and the ops on its axes.
 pub(super) struct Chosen<'a> {

@@ -23,7 +23,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 

@@ -20,7 +20,7 @@ use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
 use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
 use crate::extent::{Expr, Var};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// What every slot starts at a multiple of, in bytes: the longest vector of one instruction.
 pub const SLOT_ALIGNMENT: i128 = 16;

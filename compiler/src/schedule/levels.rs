@@ -8,7 +8,7 @@ use crate::collectives::{
 };
 use crate::domain::{AxisId, Binding, Part, PartOf};
 use crate::program::Program;
-use crate::syntax::ast;
+use crate::source::ast;
 
 use super::{Unit, WARP, WARPGROUP};
 
@@ -343,7 +343,8 @@ mod tests {
     use crate::domain::{Binding, Part, PartOf};
     use crate::program::{Program, build};
     use crate::schedule::Unit;
-    use crate::syntax::{TokenBuffer, parse};
+    use crate::source::TokenBuffer;
+    use crate::syntax::parse;
 
     /// The numbers of all levels for one thread, as they are emitted; none for an idle one.
     fn numbers(levels: &[Level], thread: i128) -> Option<Vec<u64>> {

@@ -15,7 +15,7 @@ use super::apply::Apply;
 use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken};
 use crate::diag::tw07xx::NothingAlike;
 use crate::domain::{AxisId, Binding, NewAxis, Op};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 impl Apply<'_> {
     /// Applies the op.

@@ -79,7 +79,7 @@ use crate::kernel_ir::Sharing;
 use crate::memory::access::{self, Accesses, StageRead};
 use crate::program::Program;
 use crate::region::Fit;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 use range::Hull;
 
 /// Where the results of a stage live.

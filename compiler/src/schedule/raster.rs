@@ -14,7 +14,7 @@ use super::Stage;
 use crate::diag::Diagnostics;
 use crate::diag::tw06xx_grid::BadRaster;
 use crate::domain::AxisId;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// The groups in which the iterations of an axis are taken.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole, WarpsRemedy};
 use crate::extent::Facts;
 use crate::program::Program;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 use crate::target::{self, WARP};
 use tilewright_kernel::algorithm::Source;
 

@@ -6,10 +6,8 @@
 use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
-use super::buffers;
 use super::chosen::{Chosen, Run, laid_out, run_of};
-use super::{Along, PLACEHOLDER, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
-use super::{idle, layout};
+use super::{Along, PLACEHOLDER, Place, ROOT, Roots, Stage, Unit, Unscheduled, buffers, idle, index_of_dims, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
@@ -19,7 +17,7 @@ use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed
 /// in every iteration, and what stages inside read is asked in terms of it.

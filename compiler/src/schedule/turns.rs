@@ -13,7 +13,7 @@ use super::{Stage, Unit};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::domain::AxisId;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Units that take turns.
 #[derive(Clone, Copy, Debug)]

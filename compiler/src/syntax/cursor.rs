@@ -1,10 +1,9 @@
 //! The parser's view of the token buffer: lookahead, one-token steps, groups, and recovery after an error.
 
-use super::ast::Name;
-use super::span::{Span, SpanId};
-use super::tokens::{Delimiter, TokenBuffer, TokenKind};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::{Expected, Found, Named, RepeatedClause, ReservedName, TooDeep, UnexpectedToken};
+use crate::source::ast::Name;
+use crate::source::{Delimiter, Span, SpanId, TokenBuffer, TokenKind};
 
 /// Something was wrong, and it has been reported.
 #[derive(Clone, Copy, Debug)]

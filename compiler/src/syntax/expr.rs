@@ -3,15 +3,14 @@
 //! From tight to loose: a read with its `or`; prefix `-` and `!`; `as`; `* / %`; `+ -`; comparisons, which do not
 //! chain; `&&`; `||`. The tree's height is bounded by the cursor, chains of operators included.
 
-use super::ast::{
-    AxisDecl, BinaryOp, Call, Constant, ElementType, Expr, ExprKind, Fold, FoldMerge, IfExpr, Name, Pattern, Range,
-    Read, Reduction, ReductionKind, ReductionOrder, Spanned, UnaryOp,
-};
 use super::cursor::{Parse, Parser, Reported};
 use super::literal::parse_number;
-use super::span::Span;
-use super::tokens::Delimiter;
 use crate::diag::tw00xx::{BadLiteral, Expected, Foreign, ForeignSyntax, Named, RepeatedClause, UnknownWord, WordSet};
+use crate::source::ast::{
+    AxisDecl, BinaryOp, Call, Constant, ElementType, Expr, ExprKind, Fold, FoldMerge, IfExpr, IntLiteral, Name,
+    Pattern, Range, Read, Reduction, ReductionKind, ReductionOrder, Spanned, UnaryOp,
+};
+use crate::source::{Delimiter, Span};
 
 /// An expression with the height of its tree.
 struct Built {
@@ -258,7 +257,7 @@ impl Parser<'_> {
                     self.diagnostics.report(BadLiteral { text: text.to_owned(), problem, span: start });
                     // It stands for a number: whatever else is wrong in this statement can still be found.
                     self.bump();
-                    let zero = ExprKind::Int(super::ast::IntLiteral { value: 0, suffix: None });
+                    let zero = ExprKind::Int(IntLiteral { value: 0, suffix: None });
                     Ok(Built::leaf(zero, start))
                 }
             };

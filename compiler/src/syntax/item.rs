@@ -1,18 +1,16 @@
 //! Statements of a kernel's body: equations, `launch`, `schedule`, `stage`, `inline`, `unit`, `tune`, `pass`.
 
-use super::ast::{
-    AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,
-    Schedule, StagedCopy, Tune, Unit,
-};
 use super::cursor::{Parse, Parser, Reported};
-use super::span::Span;
-use super::tokens::{Delimiter, TokenKind};
 use crate::diag::suggest::closest;
 use crate::diag::tw00xx::{
     Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet,
 };
+use crate::source::ast::{
+    AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,
+    STATEMENTS, Schedule, Spanned, StagedCopy, Tune, Unit,
+};
+use crate::source::{Delimiter, Span, TokenKind};
 
-pub(crate) const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
 const CLAUSES: &[&str] = &["in", "per", "at", "ring", "via", "by"];
 const LAUNCH_ITEMS: &[&str] = &["cluster", "threads", "persistent", "dependent", "roles"];
 const UNIT_FIELDS: &[&str] = &["domain", "box"];
@@ -217,7 +215,7 @@ impl Parser<'_> {
                 }
                 3 => {
                     let value = Box::new(self.group(Delimiter::Paren, Self::expr)?);
-                    let ring = super::ast::Spanned { value, span: self.since(span) };
+                    let ring = Spanned { value, span: self.since(span) };
                     self.once(&mut clauses.ring, at, "ring", span, ring);
                 }
                 4 => {

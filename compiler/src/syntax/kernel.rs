@@ -1,12 +1,12 @@
 //! Kernels: attributes, the header, and the sequence of kernels in one invocation.
 
-use super::ast::{Attribute, Dim, Expr, ExprKind, Fact, Kernel, Name, Param, Program, Shape, Type, Verbatim};
 use super::cursor::{Parse, Parser, Reported};
-use super::tokens::{Delimiter, TokenBuffer};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::{
     BadFact, BadLiteral, EmptyInvocation, Expected, Foreign, ForeignSyntax, LiteralProblem, Named, UnknownWord, WordSet,
 };
+use crate::source::ast::{Attribute, Dim, Expr, ExprKind, Fact, Kernel, Name, Param, Program, Shape, Type, Verbatim};
+use crate::source::{Delimiter, TokenBuffer};
 
 /// Parses everything inside one `schedule! { … }`.
 ///

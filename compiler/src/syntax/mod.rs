@@ -7,10 +7,8 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `tokens`, `span` | the stream as one vector; places in it, and the map back to files and lines |
 //! | `cursor` | lookahead, groups, recovery after an error |
 //! | `kernel`, `item`, `op`, `expr`, `literal` | the parser, from kernels down to numbers |
-//! | `ast`, `print` | the tree, and its text |
 //!
 //! # Grammar
 //!
@@ -100,24 +98,14 @@
 //!   token `0bf16`: write `0.0bf16`.
 //! - What `$e:expr` of a user's macro matched binds like a parenthesised expression.
 
-pub mod ast;
 mod cursor;
 mod expr;
 mod item;
 mod kernel;
 mod literal;
 mod op;
-pub mod print;
-mod span;
 #[cfg(test)]
 mod tests;
-mod tokens;
 
 pub use cursor::is_rust_name;
-pub(crate) use item::STATEMENTS;
 pub use kernel::parse;
-pub(crate) use op::OPS;
-pub use span::{Position, SourceMap, Span, SpanId};
-#[cfg(any(test, feature = "span-locations"))]
-pub use tokens::locate;
-pub use tokens::{Delimiter, TokenBuffer, TokenKind, TokenMap};

@@ -1,36 +1,12 @@
 //! Schedule ops: what stands between the braces of `schedule` and `stage`.
 
-use super::ast::{
-    AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, Op, OpKind, ReduceBy, RegionKind, SplitSide,
+use super::cursor::{Parse, Parser, Reported};
+use crate::diag::tw00xx::{Expected, Named, UnknownWord, WordSet};
+use crate::source::ast::{
+    AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind, SplitSide,
     SwizzleFunction,
 };
-use super::cursor::{Parse, Parser, Reported};
-use super::span::Span;
-use super::tokens::Delimiter;
-use crate::diag::tw00xx::{Expected, Named, UnknownWord, WordSet};
-
-/// The ops, for suggestions and for telling where one starts.
-pub(crate) const OPS: &[&str] = &[
-    "split",
-    "merge",
-    "reorder",
-    "resize",
-    "swizzle",
-    "bind",
-    "vectorize",
-    "unroll",
-    "reduce",
-    "like",
-    "box",
-    "tile",
-    "layout",
-    "multicast",
-    "mma",
-    "region",
-    "fill",
-    "l2",
-    "online",
-];
+use crate::source::{Delimiter, Span};
 
 const L2_HINTS: &[&str] = &["promote", "evict_first", "evict_last"];
 

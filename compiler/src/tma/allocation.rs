@@ -27,7 +27,7 @@ use super::staged::Axis;
 use crate::diag::tw04xx::Remainder;
 use crate::domain::{Arithmetic, AxisId, AxisKind, Domain, NewAxis, Op};
 use crate::extent::{Expr, Facts, gcd, lcm};
-use crate::syntax::{Span, ast::SplitSide};
+use crate::source::{Span, ast::SplitSide};
 
 /// Bytes after which every pattern repeats.
 const PERIOD: i128 = 1024;

@@ -1,11 +1,9 @@
 //! Staged copies of a kernel: each is planned for the stage that reads it, or refused with what is wrong.
 
-use super::Level;
-use super::demand;
 use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::staged::{Axis, Staged, Way};
-use super::{rivals, witness};
+use super::{Level, demand, rivals, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
@@ -19,7 +17,7 @@ use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{Program, Stage};
 use crate::schedule::{self, Role, Unit, ranks};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 use crate::target::SHARED_BYTES;
 
 /// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, which one of them

@@ -9,7 +9,7 @@ use super::staged::{Axis, Part, Staged};
 use super::view::Boxed;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::extent::Facts;
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 impl Axis {
     /// The names of its parts, outermost first.

@@ -12,7 +12,7 @@ use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
 use crate::schedule::{Stage, Unit, extreme};
-use crate::syntax::ast;
+use crate::source::ast;
 
 /// Where the instances of a staged copy stand in their stage.
 pub(super) struct Attach<'a> {

@@ -11,7 +11,7 @@ use crate::domain::AxisId;
 use crate::extent::{Budget, Expr, Search, Var};
 use crate::lower::Analysed;
 use crate::schedule::{self, ranks};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 use super::check::One;
 use super::rules::Refused;

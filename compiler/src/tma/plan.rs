@@ -23,7 +23,7 @@ use crate::memory::vector::Access;
 use crate::program;
 use crate::region::{Interval, interval};
 use crate::schedule::{self, PLACEHOLDER, Stage};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// What is known of the stage that reads or writes a staged copy.
 #[derive(Clone, Copy)]

@@ -14,7 +14,8 @@ use crate::memory::access;
 use crate::program::build;
 use crate::region::NotATile;
 use crate::schedule;
-use crate::syntax::{TokenBuffer, parse};
+use crate::source::TokenBuffer;
+use crate::syntax::parse;
 use tilewright_kernel::tensor_map::{Fault, Swizzle};
 
 /// Plans the only staged copy of a kernel; dimensions innermost first as ⟨size, bytes between neighbours, box, element

@@ -21,7 +21,7 @@ use crate::lower::Analysed;
 use crate::memory::{access, multiples};
 use crate::region::NotATile;
 use crate::schedule::MOST_SLOTS;
-use crate::syntax::Span;
+use crate::source::Span;
 use tilewright_kernel::tensor_map::Fault;
 
 /// Steps that a search for sizes may take.

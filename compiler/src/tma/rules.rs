@@ -12,7 +12,7 @@ use crate::diag::tw04xx::LayoutProblem;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::region::NotATile;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Why a staged copy is refused.
 #[derive(Clone, Debug)]

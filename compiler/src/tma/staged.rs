@@ -11,7 +11,7 @@ use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::Evict;
 use crate::region::Interval;
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed,
 /// with 32 bits (PTX manual, `cp.async.bulk.tensor`, operand `tensorCoords`).

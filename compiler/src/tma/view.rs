@@ -10,7 +10,7 @@
 
 use super::allocation::{TileAxis, TileOp, TileOpKind};
 use crate::extent::{Expr, Facts};
-use crate::syntax::{Span, ast};
+use crate::source::{Span, ast};
 
 /// Most ops on axes of a tile.
 const MOST_TILE_OPS: usize = 64;

@@ -7,7 +7,8 @@ use super::super::{admitting_empty, report};
 use crate::diag::Diagnostics;
 use crate::extent::{Facts, Verdict};
 use crate::program::build;
-use crate::syntax::{TokenBuffer, parse};
+use crate::source::TokenBuffer;
+use crate::syntax::parse;
 
 /// Sizes up to this sum are enumerated.
 const SUM: i128 = 14;

@@ -10,7 +10,8 @@ use super::{Bounds, check};
 use crate::diag::{Level, Renderer};
 use crate::extent::Facts;
 use crate::program::{Program, build};
-use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
+use crate::source::{TokenBuffer, TokenMap, locate};
+use crate::syntax::parse;
 
 /// What the room says about a kernel.
 struct Said {

@@ -6,7 +6,8 @@ use super::super::{admitting_empty, report};
 use super::brute::Random;
 use crate::extent::{Facts, Verdict};
 use crate::program::build;
-use crate::syntax::{TokenBuffer, parse};
+use crate::source::TokenBuffer;
+use crate::syntax::parse;
 
 /// The verdict about the first obligation that was not proved; none if the kernel does not build.
 fn verdict(source: &str) -> Option<Verdict<Witness>> {

@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unar
 use super::super::equations::ReadSite;
 use super::{Infer, Range, State};
 use crate::extent::{Atom, Expr, Term, Var};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// Why a demand has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use expect_test::{Expect, expect};
 use super::super::build;
 use super::{accepted, kernel, obligations};
 use crate::diag::Diagnostics;
-use crate::syntax::{TokenBuffer, parse};
+use crate::source::TokenBuffer;
+use crate::syntax::parse;
 
 fn check(signature: &str, body: &str, expected: Expect) {
     expected.assert_eq(&accepted(&kernel(signature, body)).printed().to_string());

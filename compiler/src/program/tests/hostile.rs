@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::super::build;
 use super::{accepted, kernel, refused, run};
 use crate::diag::Diagnostics;
-use crate::syntax::{TokenBuffer, parse};
+use crate::source::TokenBuffer;
+use crate::syntax::parse;
 
 const PROGRAMS: &str = include_str!("../../syntax/tests/programs.txt");
 const EXTRA: &str = "kernel Extra(inout x: f32[M, N], w: f32[M, N; ld, 1], t: i32[N], a: bf16[M, K], s: f64[]) -> (m: f32[M], v: f32[M], q: i32[]) \

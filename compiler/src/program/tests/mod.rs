@@ -7,7 +7,8 @@ mod refuse;
 
 use super::{Obligation, Program, build};
 use crate::diag::{Diagnostics, Renderer};
-use crate::syntax::{Position, TokenBuffer, TokenMap, locate, parse};
+use crate::source::{Position, TokenBuffer, TokenMap, locate};
+use crate::syntax::parse;
 
 /// Parses one kernel and builds it; the findings in words.
 fn run(source: &str) -> (Option<Program>, String) {

@@ -9,7 +9,7 @@ use super::text::Text;
 use crate::domain::{AxisKind, Concrete, Domain, NewAxis, Symbolic};
 use crate::extent::{Expr, Var};
 use crate::region::{Fit, Group, Loops, Realisation, Region, Request, of_as};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// The stage in between: a nest over the coordinates of a group of its region.
 struct Between<'a> {

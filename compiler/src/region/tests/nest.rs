@@ -8,7 +8,7 @@ use super::text::Text;
 use crate::domain::{AxisKind, Binding, Concrete, Domain, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::region::{COORDINATE, Fit, Loops, NotATile, Realisation, Region, Request, of_as};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// One instance of a stage for each of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! Programs that parse: the ten target kernels, and one that uses every production.
 
-use super::super::TokenBuffer;
-use super::super::print::print_program;
 use super::accept;
+use crate::source::TokenBuffer;
+use crate::source::print::print_program;
 
 pub(super) const PROGRAMS: &str = include_str!("programs.txt");
 pub(super) const EVERYTHING: &str = include_str!("everything.txt");

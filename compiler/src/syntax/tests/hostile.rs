@@ -3,12 +3,13 @@
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 use proptest::prelude::*;
 
-use super::super::ast::{BinaryOp, Expr, ExprKind, Item, UnaryOp};
-use super::super::print::{print_expr, print_program};
-use super::super::{TokenBuffer, parse};
+use super::super::parse;
 use super::accept::{EVERYTHING, PROGRAMS};
 use super::{accept, parse_text, render, stream};
 use crate::diag::Code;
+use crate::source::TokenBuffer;
+use crate::source::ast::{BinaryOp, Expr, ExprKind, Item, UnaryOp};
+use crate::source::print::{print_expr, print_program};
 
 /// Parses a stream; whatever it is, the result can be printed, and an error has a place inside the stream.
 fn survive(stream: TokenStream) {
@@ -239,8 +240,10 @@ fn shape(expr: &Expr) -> String {
 }
 
 fn expr() -> impl Strategy<Value = Expr> {
-    use super::super::ast::{AxisDecl, ElementType, IfExpr, IntLiteral, Name, Read, Reduction, ReductionKind, Spanned};
-    let span = super::super::Span::UNKNOWN;
+    use crate::source::ast::{
+        AxisDecl, ElementType, IfExpr, IntLiteral, Name, Read, Reduction, ReductionKind, Spanned,
+    };
+    let span = crate::source::Span::UNKNOWN;
     let name = move |text: &str| Name { text: text.to_owned(), span };
     let leaf = prop_oneof![
         proptest::sample::select(vec!["x", "or_", "N"]).prop_map(move |text| ExprKind::Name(name(text))),
@@ -412,5 +415,5 @@ fn tokens_go_back_to_rust() {
     let same = |span, text: &str| assert_eq!(tokens.to_stream(span, &spans).to_string(), stream(text).to_string());
     same(visibility.span, "pub(in a::b)");
     same(kernel.attributes[1].span, "#[cfg(all(unix, not(test)))]");
-    same(super::super::Span { first: super::super::SpanId(0), last: super::super::SpanId(u32::MAX) }, source);
+    same(crate::source::Span { first: crate::source::SpanId(0), last: crate::source::SpanId(u32::MAX) }, source);
 }

@@ -4,9 +4,10 @@ mod accept;
 mod hostile;
 mod refuse;
 
-use super::ast::Program;
-use super::{Position, TokenBuffer, TokenMap, locate, parse};
+use super::parse;
 use crate::diag::{Diagnostics, Renderer};
+use crate::source::ast::Program;
+use crate::source::{Position, TokenBuffer, TokenMap, locate};
 
 fn stream(source: &str) -> proc_macro2::TokenStream {
     source.parse().expect("the test source has balanced brackets and Rust's tokens")

@@ -210,3 +210,29 @@ words! {
         Any = "any",
     }
 }
+
+/// Words that begin a statement; a name before a bracket begins one, too.
+pub(crate) const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
+
+/// The ops, for suggestions and for telling where one starts.
+pub(crate) const OPS: &[&str] = &[
+    "split",
+    "merge",
+    "reorder",
+    "resize",
+    "swizzle",
+    "bind",
+    "vectorize",
+    "unroll",
+    "reduce",
+    "like",
+    "box",
+    "tile",
+    "layout",
+    "multicast",
+    "mma",
+    "region",
+    "fill",
+    "l2",
+    "online",
+];

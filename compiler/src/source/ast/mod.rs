@@ -18,6 +18,7 @@ pub use words::{
     BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, RegionKind,
     SwizzleFunction, UnaryOp,
 };
+pub(crate) use words::{OPS, STATEMENTS};
 
 use super::Span;
 

@@ -1,7 +1,7 @@
 //! The syntax tree of expressions.
 
 use super::{BinaryOp, ElementType, Name, ReductionKind, ReductionOrder, Spanned, UnaryOp};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// An index where it is introduced: `i`, or `i in 0..H`.
 #[derive(Clone, Debug, PartialEq)]

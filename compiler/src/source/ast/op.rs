@@ -1,7 +1,7 @@
 //! The syntax tree of schedule ops.
 
 use super::{AxisRef, Expr, FillModel, MmaEngine, Name, Range, ReduceBy, RegionKind, Spanned, SwizzleFunction};
-use crate::syntax::Span;
+use crate::source::Span;
 
 /// One schedule op.
 #[derive(Clone, Debug, PartialEq)]
