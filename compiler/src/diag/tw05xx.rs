@@ -1,8 +1,8 @@
 //! TW05: memory and resource budgets.
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
-use crate::schedule::Place;
 use crate::source::Span;
+use crate::source::ast::Place;
 
 /// TW0501: a buffer whose size is not known at compile time.
 #[derive(Clone, Debug)]

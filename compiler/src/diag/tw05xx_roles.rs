@@ -2,8 +2,8 @@
 
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::collectives::{LaunchFault, WARP};
-use crate::schedule::Place;
 use crate::source::Span;
+use crate::source::ast::Place;
 use crate::target::{REGISTER_STEP, ROLE_REGISTERS};
 
 /// TW0506: warps that the roles of a block cannot have.

@@ -2,7 +2,7 @@
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::collectives::{self, LoopFault, ThreadSet, UnitFault, UnitProblem};
-use crate::schedule::{Unit, WARP};
+use crate::domain::{Unit, WARP};
 use crate::source::Span;
 
 fn product(axes: &[(String, i128)]) -> String {

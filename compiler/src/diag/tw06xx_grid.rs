@@ -1,8 +1,31 @@
 //! TW0611 and TW0612: the order in which blocks take the iterations of the grid, and blocks that take several.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::schedule::RasterProblem;
 use crate::source::Span;
+
+/// What is wrong with a raster.
+#[derive(Clone, Debug)]
+pub enum RasterProblem {
+    /// The op binds to another unit.
+    NotOfGrid,
+    /// The op does not bind the axis.
+    OtherOp,
+    /// The stage has one already.
+    Second {
+        /// The other one.
+        first: Span,
+    },
+    /// No axis of the grid is after it.
+    Last {
+        /// The axis before it, if there is one.
+        before: Option<String>,
+    },
+    /// The stage runs in blocks that another one has.
+    Shared {
+        /// Whose.
+        host: Option<String>,
+    },
+}
 
 /// TW0611: a raster of something that blocks do not take in another order.
 #[derive(Clone, Debug)]

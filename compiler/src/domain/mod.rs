@@ -17,10 +17,12 @@
 mod alike;
 mod concrete;
 mod symbolic;
+mod unit;
 
 pub use alike::alike;
 pub use concrete::Concrete;
 pub use symbolic::{Leaf, Symbolic, Xor};
+pub use unit::{Unit, WARP, WARPGROUP};
 
 use crate::extent::{Expr, Facts};
 use crate::source::Span;

@@ -21,9 +21,10 @@ use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
-use crate::schedule::{self, Along, Place, Stage, Unit, computed_at_reads};
+use crate::schedule::{self, Along, Stage, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
+use crate::{domain::Unit, source::ast::Place};
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 /// `kernel` is its first entry point.

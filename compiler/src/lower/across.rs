@@ -37,7 +37,8 @@ use super::value::size;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId};
-use crate::schedule::{Place, Stage, digits};
+use crate::schedule::{Stage, digits};
+use crate::source::ast::Place;
 
 /// Loads of a thread that are under way together.
 const CHUNK: usize = 8;

@@ -35,15 +35,14 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::Analysed;
 use super::inner::{Instance, Storage};
-use super::multicast;
 use super::stage::{Around, Nest, Point};
 use super::staging::{Copy, turn};
-use crate::domain::Arithmetic;
+use super::{Analysed, multicast};
+use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
 use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
-use crate::schedule::{Attach, Role, Stage, Unit, taken};
+use crate::schedule::{Attach, Role, Stage, taken};
 use crate::tma::check::consumers;
 use crate::tma::multicast::Multicast;
 use crate::tma::staged::{Staged, Way};

@@ -25,10 +25,10 @@ use super::hand::{Handing, Parties};
 use super::stage::{Frame, Nest, Point};
 use super::staging::{slot_after, swizzled};
 use super::value::{Values, expression};
-use crate::domain::AxisId;
+use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
+use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]

@@ -9,12 +9,12 @@
 use tilewright_kernel::banks;
 
 use super::vector::Inner;
-use crate::domain::{AxisKind, Binding};
+use crate::domain::{AxisKind, Binding, WARP};
 use crate::extent::{Expr, Var};
 use crate::holes::Side;
 use crate::lower::Analysed;
 use crate::memory::access;
-use crate::schedule::{self, WARP, digits};
+use crate::schedule::{self, digits};
 use crate::source::Span;
 
 /// Most accesses of a warp that are looked at, for each access of the program.

@@ -11,7 +11,8 @@ use crate::diag::tw04xx_buffer::LaidOutVector;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
-use crate::schedule::{self, Layout, Place, Spot, Stage};
+use crate::schedule::{self, Layout, Spot, Stage};
+use crate::source::ast::Place;
 
 /// Bytes that change places together in a swizzle.
 const CHUNK_BYTES: u32 = 16;

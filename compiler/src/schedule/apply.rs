@@ -8,17 +8,17 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, HiddenAxis, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
-use crate::diag::tw06xx_grid::BadRaster;
+use crate::diag::tw06xx_grid::{BadRaster, RasterProblem};
 use crate::diag::tw07xx::NoSuchRegion;
-use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf, Unit};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
 use crate::source::{Span, ast};
 
-use super::raster::{Raster, RasterProblem};
+use super::raster::Raster;
 use super::turns::Turns;
-use super::{BLOCK_LIMIT, Reduced, Stage, Unit};
+use super::{BLOCK_LIMIT, Reduced, Stage};
 
 /// Largest factor, and most iterations that are written out.
 const FACTOR_LIMIT: i128 = 1 << 31;

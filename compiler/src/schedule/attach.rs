@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, Unit, beside, idle, range, ranks};
+use super::{Stage, beside, idle, range, ranks};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;

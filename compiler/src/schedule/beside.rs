@@ -5,10 +5,10 @@
 //! place are the same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of
 //! both. They stand first among the leaves of either, where they have the same variables.
 
-use super::{Attach, Stage, Unit};
+use super::{Attach, Stage};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, OtherIterations};
-use crate::domain::{AxisId, AxisKind, Binding};
+use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::Expr;
 use crate::source::ast;
 

@@ -4,7 +4,7 @@
 use tilewright_kernel::algorithm::Source;
 
 use super::layout::{Columns, SLOT_ALIGNMENT};
-use super::{Place, Plan, Stage, Unit, literal, roles};
+use super::{Plan, Stage, literal, roles};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::BadFactor;
@@ -16,6 +16,7 @@ use crate::memory::vector::Vector;
 use crate::memory::{access, buffer};
 use crate::program::Program;
 use crate::source::{Span, ast};
+use crate::{domain::Unit, source::ast::Place};
 
 /// Most buffers of a ring.
 pub const MOST_SLOTS: i128 = 64;
@@ -78,7 +79,7 @@ pub(super) fn fetches(
     let source = copy.map(|copy| program.stages[copy].ast.source.text.clone());
     let written = |p: &u16| access::tensor(program, *p).is_some_and(|tensor| tensor.role.is_written());
     let problem = match (serves, source) {
-        _ if clauses.place.is_some_and(|place| place.value != ast::Place::Shared) => FetchProblem::Place,
+        _ if clauses.place.is_some_and(|place| place.value != Place::Shared) => FetchProblem::Place,
         (_, None) => FetchProblem::Computed,
         ([Source::Parameter(p)], Some(tensor)) if written(p) => FetchProblem::Written(tensor),
         ([Source::Parameter(_)], Some(_)) => return Some(true),

@@ -28,10 +28,12 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{
-    Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name, turns,
-};
+use super::{Reduced, Role, Stage, arrival, atomic_word, digits, raster, role_name, turns};
 use crate::target;
+use crate::{
+    domain::{Unit, WARP, WARPGROUP},
+    source::ast::Place,
+};
 
 /// [`target::BLOCK_LIMIT`], as an extent.
 pub(super) const BLOCK_LIMIT: i128 = target::BLOCK_LIMIT as i128;

@@ -12,8 +12,8 @@
 //! not computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the
 //! terms is refused, as is one that another stage reads in all blocks of a cluster.
 
-use super::{Attach, Stage, Unit};
-use crate::domain::{AxisId, AxisKind, Domain};
+use super::{Attach, Stage};
+use crate::domain::{AxisId, AxisKind, Domain, Unit};
 use crate::extent::{Expr, Facts, Var};
 
 /// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with

@@ -14,13 +14,14 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::{AXIS, Along, PLACEHOLDER, Place, ROOT, Stage, Unit, literal};
+use super::{AXIS, Along, PLACEHOLDER, ROOT, Stage, literal};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
 use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
 use crate::extent::{Expr, Var};
 use crate::source::{Span, ast};
+use crate::{domain::Unit, source::ast::Place};
 
 /// What every slot starts at a multiple of, in bytes: the longest vector of one instruction.
 pub const SLOT_ALIGNMENT: i128 = 16;

@@ -6,11 +6,9 @@
 use crate::collectives::{
     self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
 };
-use crate::domain::{AxisId, Binding, Part, PartOf};
+use crate::domain::{AxisId, Binding, Part, PartOf, Unit, WARP, WARPGROUP};
 use crate::program::Program;
 use crate::source::ast;
-
-use super::{Unit, WARP, WARPGROUP};
 
 /// Where the number that a level divides comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,9 +338,8 @@ pub(super) fn place(
 mod tests {
     use super::{From, Level, Nest, Shape, place};
     use crate::diag::Diagnostics;
-    use crate::domain::{Binding, Part, PartOf};
+    use crate::domain::{Binding, Part, PartOf, Unit};
     use crate::program::{Program, build};
-    use crate::schedule::Unit;
     use crate::source::TokenBuffer;
     use crate::syntax::parse;
 

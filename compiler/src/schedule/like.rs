@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
 
-use super::Unit;
 use super::apply::Apply;
 use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken};
 use crate::diag::tw07xx::NothingAlike;
-use crate::domain::{AxisId, Binding, NewAxis, Op};
+use crate::domain::{AxisId, Binding, NewAxis, Op, Unit};
 use crate::source::{Span, ast};
 
 impl Apply<'_> {

@@ -11,7 +11,7 @@
 //! | `attach`, `chosen` | where each stands, and the region that is needed there; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
-//! | `unit`, `levels`, `distribution` | units of a launch; digits of a thread's number; who runs each iteration |
+//! | `levels`, `distribution` | digits of a thread's number; who runs each iteration |
 //! | `ranks`, `raster`, `turns`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
 //! | `beside`, `arrival` | outputs beside outputs; stages after a reduction across blocks |
 //! | `atomic` | which reductions blocks combine by atomic operations |
@@ -40,7 +40,6 @@ mod roles;
 mod tree;
 mod turns;
 mod uneven;
-mod unit;
 
 use apply::UNITS;
 pub(crate) use apply::literal;
@@ -56,12 +55,11 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Register, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
-pub use raster::{Raster, RasterProblem};
+pub use raster::Raster;
 pub(crate) use roles::named;
 pub use roles::{Role, role_name};
 pub use turns::Turns;
 pub use uneven::uneven;
-pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;
 
@@ -73,25 +71,15 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx_schedule::HiddenAxis;
 use crate::diag::tw06xx::{MisplacedUnit, UnitMisfit};
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
-use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
 use crate::memory::access::{self, Accesses, StageRead};
 use crate::program::Program;
 use crate::region::Fit;
+use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use range::Hull;
-
-/// Where the results of a stage live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Device memory: an output tensor, or memory of the launch of which each block has a part.
-    Global,
-    /// Shared memory of the block.
-    Shared,
-    /// Registers of the threads.
-    Registers,
-}
 
 /// A coordinate of what an instance of a stage holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -335,7 +323,7 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
         let mut refuse = |construct: &str, span: Span| {
             diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead: None });
         };
-        if let Some(place) = clauses.place.filter(|p| p.value != ast::Place::Global) {
+        if let Some(place) = clauses.place.filter(|p| p.value != Place::Global) {
             refuse(&format!("in {}", place.value), place.span);
         }
         if let Some(per) = &clauses.per {

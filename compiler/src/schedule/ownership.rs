@@ -12,7 +12,7 @@
 use std::ops::ControlFlow;
 
 use super::levels::{From, Level};
-use super::{Distribution, Place, Plan, Stage, Unit, WARP, WARPGROUP};
+use super::{Distribution, Plan, Stage};
 use crate::diag::Diagnostics;
 use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
@@ -21,6 +21,10 @@ use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
 use crate::kernel_ir::Sharing;
 use crate::memory::access::StageRead;
 use crate::target::REGISTER_LIMIT;
+use crate::{
+    domain::{Unit, WARP, WARPGROUP},
+    source::ast::Place,
+};
 
 /// Steps that one search for a thread may take.
 const SEARCH_STEPS: u64 = 200_000;

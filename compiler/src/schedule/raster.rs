@@ -12,7 +12,7 @@
 
 use super::Stage;
 use crate::diag::Diagnostics;
-use crate::diag::tw06xx_grid::BadRaster;
+use crate::diag::tw06xx_grid::{BadRaster, RasterProblem};
 use crate::domain::AxisId;
 use crate::source::Span;
 
@@ -25,30 +25,6 @@ pub struct Raster {
     pub group: i128,
     /// Where it is said.
     pub span: Span,
-}
-
-/// What is wrong with a raster.
-#[derive(Clone, Debug)]
-pub enum RasterProblem {
-    /// The op binds to another unit.
-    NotOfGrid,
-    /// The op does not bind the axis.
-    OtherOp,
-    /// The stage has one already.
-    Second {
-        /// The other one.
-        first: Span,
-    },
-    /// No axis of the grid is after it.
-    Last {
-        /// The axis before it, if there is one.
-        before: Option<String>,
-    },
-    /// The stage runs in blocks that another one has.
-    Shared {
-        /// Whose.
-        host: Option<String>,
-    },
 }
 
 /// Refuses rasters that say nothing, or about other stages' blocks.

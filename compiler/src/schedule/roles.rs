@@ -4,7 +4,7 @@
 //! stage of one role holds and another role reads lies in shared memory: the two hand it over slot by slot (`lower`,
 //! `hand`). A stage without `by` runs in the only role, or in that of its consumers.
 
-use super::{Place, Plan, Stage, Unit, WARPGROUP, attach, taken};
+use super::{Plan, Stage, attach, taken};
 use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -15,6 +15,10 @@ use crate::extent::Facts;
 use crate::program::Program;
 use crate::source::{Span, ast};
 use crate::target::{self, WARP};
+use crate::{
+    domain::{Unit, WARPGROUP},
+    source::ast::Place,
+};
 use tilewright_kernel::algorithm::Source;
 
 /// A role.

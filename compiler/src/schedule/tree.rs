@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
 use super::chosen::{Chosen, Run, laid_out, run_of};
-use super::{Along, PLACEHOLDER, Place, ROOT, Roots, Stage, Unit, Unscheduled, buffers, idle, index_of_dims, layout};
+use super::{Along, PLACEHOLDER, ROOT, Roots, Stage, Unscheduled, buffers, idle, index_of_dims, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
@@ -18,6 +18,7 @@ use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
 use crate::source::{Span, ast};
+use crate::{domain::Unit, source::ast::Place};
 
 /// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed
 /// in every iteration, and what stages inside read is asked in terms of it.
@@ -123,12 +124,11 @@ fn one<'a>(
 ) -> Option<Inner<'a>> {
     let before = diags.found().len();
     let place = match clauses.place.map(|p| p.value) {
-        Some(ast::Place::Shared) => Place::Shared,
-        Some(ast::Place::Registers) => Place::Registers,
+        Some(place @ (Place::Shared | Place::Registers)) => place,
         // Without a loop it would be complete only when all blocks have written their part.
-        Some(ast::Place::Global) if clauses.at.is_some() => Place::Global,
+        Some(Place::Global) if clauses.at.is_some() => Place::Global,
         other => {
-            let is_global = other == Some(ast::Place::Global);
+            let is_global = other == Some(Place::Global);
             diags.report(NoPlace { stage: name.to_owned(), is_global, span: clauses.place.map_or(head, |p| p.span) });
             return None;
         }

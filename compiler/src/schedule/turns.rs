@@ -9,10 +9,10 @@
 //! ever, once the loop has more iterations than the ring has slots. Slots of one warpgroup that another role fills come
 //! with tensor cores; until then turns are refused here, and no room after this one sees any.
 
-use super::{Stage, Unit};
+use super::Stage;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
-use crate::domain::AxisId;
+use crate::domain::{AxisId, Unit};
 use crate::source::Span;
 
 /// Units that take turns.

@@ -5,9 +5,9 @@
 //! that others make needless are taken out. So this is asked for a kernel in which one is left in such a loop, and says
 //! why.
 
-use super::{Stage, Unit};
+use super::Stage;
 use crate::diag::tw07xx::Uneven;
-use crate::domain::{AxisId, AxisKind};
+use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::{Expr, Var};
 
 /// Why units of a block do not come together to what they share; none if there is no such stage.

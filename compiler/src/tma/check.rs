@@ -9,14 +9,15 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
 use crate::diag::tw05xx::SharedBudget;
 use crate::diag::tw05xx_roles::{IdleRole, UnsaidRole};
-use crate::domain::{AxisId, AxisKind, Binding};
+use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
 use crate::lower::{Analysed, hand};
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{Program, Stage};
-use crate::schedule::{self, Role, Unit, ranks};
+use crate::schedule::{self, Role, ranks};
+use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use crate::target::SHARED_BYTES;
 
@@ -183,7 +184,7 @@ impl<'a> One<'a> {
         let before = self.diags.found().len();
         let threads = Some("without it, each thread reads the tensor from device memory");
         match clauses.place {
-            Some(place) if place.value == ast::Place::Shared => {}
+            Some(place) if place.value == Place::Shared => {}
             Some(place) => self.not_yet(&format!("stage in {}", place.value), place.span, Some("stage it `in shared`")),
             None => self.not_yet("stage without `in shared`", ast.head, Some("stage it `in shared`")),
         }

@@ -20,7 +20,7 @@ use tilewright_kernel::info::Role;
 
 use super::reach::Level;
 use super::staged::{Staged, Way};
-use crate::domain::{AxisId, AxisKind};
+use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::{Expr, Facts, System};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
@@ -28,7 +28,6 @@ use crate::lower::Analysed;
 use crate::memory::access::{self, stage_scope};
 use crate::memory::vector::{Access, Inner};
 use crate::program::{INLINE_LIMIT, Program};
-use crate::schedule::Unit;
 
 /// What a reader demands of the holes that a predicate would keep away.
 #[derive(Clone, Debug, PartialEq, Eq)]

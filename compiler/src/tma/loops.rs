@@ -7,11 +7,11 @@
 use tilewright_kernel::Algorithm;
 
 use super::rules::Refused;
-use crate::domain::{AxisId, Binding, Symbolic};
+use crate::domain::{AxisId, Binding, Symbolic, Unit};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
-use crate::schedule::{Stage, Unit, extreme};
+use crate::schedule::{Stage, extreme};
 use crate::source::ast;
 
 /// Where the instances of a staged copy stand in their stage.

@@ -156,7 +156,7 @@ impl One<'_> {
                     axis,
                     extent,
                     fact,
-                    place: crate::schedule::Place::Shared,
+                    place: crate::source::ast::Place::Shared,
                     global: false,
                     span: head,
                 });

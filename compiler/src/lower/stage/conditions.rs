@@ -4,12 +4,12 @@
 use tilewright_kernel::algorithm::Compare;
 
 use super::{Emit, Goal, Nest, Point};
-use crate::domain::AxisKind;
+use crate::domain::{AxisKind, Unit};
 use crate::extent::{Expr, Var};
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
-use crate::schedule::{self, AXIS, ROOT, Unit};
+use crate::schedule::{self, AXIS, ROOT};
 use crate::tma::staged::Way;
 
 /// What must hold for a point to do anything.

@@ -9,7 +9,7 @@ use crate::extent::{Expr, Var};
 use crate::kernel_ir::ValueId;
 use crate::lower::defect::Defect;
 use crate::lower::value::Lane;
-use crate::schedule::Place;
+use crate::source::ast::Place;
 
 impl Nest<'_, '_> {
     /// Runs the loops from position `k` of the sequence, with the copies that stand before them.

@@ -11,7 +11,8 @@ use crate::kernel_ir::{Builder, ValueId, VariableId};
 use crate::lower::across;
 use crate::lower::combine::{self, Digit, Team};
 use crate::lower::value::Accumulator;
-use crate::schedule::{self, Place};
+use crate::schedule;
+use crate::source::ast::Place;
 
 impl Nest<'_, '_> {
     /// Whether units that share a result combine what they have.

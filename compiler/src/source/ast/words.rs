@@ -134,13 +134,13 @@ words! {
 }
 
 words! {
-    /// Where a stage lives.
+    /// Where the results of a stage live.
     Place {
-        /// Device memory.
+        /// Device memory: an output tensor, or memory of the launch of which each block has a part.
         Global = "global",
-        /// Shared memory.
+        /// Shared memory of the block.
         Shared = "shared",
-        /// Registers.
+        /// Registers of the threads.
         Registers = "registers",
     }
 }

@@ -1,6 +1,6 @@
 //! Units: the parts of a launch that iterations are given to and that own instances.
 
-use crate::domain::{Binding, Part, PartOf};
+use super::{Binding, Part, PartOf};
 use crate::target;
 
 /// [`target::WARP`], as an extent.

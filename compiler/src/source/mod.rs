@@ -1,0 +1,16 @@
+//! What was written: tokens, places in them, and the syntax tree, which every later room points into.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `tokens`, `span` | the stream as one vector; places in it, and the map back to files and lines |
+//! | `ast`, `print` | the tree, and its text |
+
+pub mod ast;
+pub mod print;
+mod span;
+mod tokens;
+
+pub use span::{Position, SourceMap, Span, SpanId};
+#[cfg(any(test, feature = "span-locations"))]
+pub use tokens::locate;
+pub use tokens::{Delimiter, TokenBuffer, TokenKind, TokenMap};
