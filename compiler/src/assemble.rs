@@ -5,8 +5,8 @@ use tilewright_kernel::tensor_map::GRANULE;
 
 use crate::extent::Facts;
 use crate::lower::{self, Analysed};
-use crate::memory::vector::Class;
 use crate::program::Program;
+use crate::schedule::vector::Class;
 use crate::source::TokenBuffer;
 use crate::tma::staged::{Axis, Staged};
 

@@ -39,8 +39,9 @@ use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
 use crate::memory::check::Check;
-use crate::memory::vector::Vector;
 use crate::program::Program;
+use crate::schedule::accesses;
+use crate::schedule::vector::Vector;
 use crate::source::{TokenBuffer, ast};
 
 /// What became of one `schedule! { … }`.
@@ -239,11 +240,10 @@ fn still_holds(facts: &Facts, analysed: &Analysed) -> bool {
     let served = |source: Source, read: ValueId, in_terms: bool| {
         analysed.reads.iter().any(|r| (r.source, r.value, r.in_terms) == (source, read, in_terms))
     };
-    let collected = memory::access::collect_served(program, facts, stage, &symbolic, &served);
+    let collected = accesses::collect_served(program, facts, stage, &symbolic, &served);
     let Some(accesses) = collected.map(|found| found.tensors) else { return false };
     Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
-    let uniform =
-        |limit: &Expr| vector.is_uniform(&memory::access::of_roots(limit, stage, &symbolic), &symbolic, facts);
+    let uniform = |limit: &Expr| vector.is_uniform(&accesses::of_roots(limit, stage, &symbolic), &symbolic, facts);
     !found.has_errors() && stage.limits.iter().all(uniform)
 }
 
@@ -303,7 +303,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
     for (stage, (symbolic, accesses)) in plan.stages.into_iter().zip(accesses) {
         let holes = holes::analyse(&stage.domain, &stage.facts);
         schedule::check_loops(&stage.program, &stage.facts, &stage, &mut found);
-        let Some(memory::access::Accesses { tensors: accesses, stages: reads }) = accesses else {
+        let Some(accesses::Accesses { tensors: accesses, stages: reads }) = accesses else {
             let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
             found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });
             continue;
@@ -312,7 +312,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
         if let Some(vector) = &vector {
             for limit in &stage.limits {
                 let of_terms = schedule::is_of_terms(limit, &stage.domain);
-                let limit = memory::access::of_roots(limit, &stage, &symbolic);
+                let limit = accesses::of_roots(limit, &stage, &symbolic);
                 if !vector.is_uniform(&limit, &symbolic, &stage.facts) {
                     found.report(tw04xx::CutVector {
                         stage: stage.name.clone(),

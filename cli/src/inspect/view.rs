@@ -5,8 +5,8 @@ use tilewright_compiler::explain::{copies, served};
 use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
-use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::region::Fit;
+use tilewright_compiler::schedule::vector::Class;
 use tilewright_compiler::schedule::{Along, computed_at_reads, role_name, unit_name};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
@@ -370,7 +370,7 @@ impl Viewer<'_> {
             removed,
             waived,
         };
-        let access = |access: &tilewright_compiler::memory::vector::Access| AccessView {
+        let access = |access: &tilewright_compiler::schedule::accesses::Access| AccessView {
             tensor: self.tensor(access.parameter),
             write: access.is_write,
             guarded: access.is_guarded,

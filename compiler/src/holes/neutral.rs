@@ -14,8 +14,8 @@ use tilewright_kernel::math::{self, Host};
 
 use crate::extent::Expr;
 use crate::kernel_ir::reduction;
-use crate::memory::access::{self, Scope};
-use crate::program::{INLINE_LIMIT, Program};
+use crate::program::expressions::Scope;
+use crate::program::{INLINE_LIMIT, Program, expressions};
 
 /// What is known of reads and indices at the points in question.
 pub trait Known {
@@ -141,7 +141,7 @@ impl Evaluation<'_> {
         let program = self.program;
         let algorithm = &program.algorithm;
         let ty = algorithm.types[id as usize];
-        let index = |i| access::index(program, i, scope);
+        let index = |i| expressions::index(program, i, scope);
         match algorithm.values[id as usize] {
             Value::Literal(bits) => number(ty, bits).map_or(Fact::Anything, Fact::Is),
             Value::FromIndex(i) => match algorithm.indices[i as usize] {

@@ -15,8 +15,7 @@ use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Var, absolute, grows};
-use crate::memory::access;
-use crate::program::Program;
+use crate::program::{Program, expressions};
 use crate::schedule::ROOT;
 use crate::tma::staged::MOST_ELEMENTS;
 
@@ -56,9 +55,9 @@ pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr
         }
     }
     for parameter in 0..program.parameters.len() {
-        let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
+        let Some(tensor) = expressions::tensor(program, parameter as u16) else { continue };
         let one = Expr::constant(1);
-        let strides = access::strides(tensor, facts);
+        let strides = expressions::strides(tensor, facts);
         let offset = tensor.shape.iter().zip(&strides).fold(Expr::constant(0), |sum, (size, stride)| {
             sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(stride))
         });

@@ -13,10 +13,9 @@ use super::emit::functions;
 use crate::domain::{Domain, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId, reduction};
-use crate::memory::vector::{Class, Vector};
-use crate::memory::{access, buffer};
-use crate::program::Program;
-use crate::schedule::{Reads, Register, register};
+use crate::program::{Program, expressions};
+use crate::schedule::vector::{Class, Vector};
+use crate::schedule::{Reads, Register, register, vector};
 
 use super::defect::Defect;
 use super::inner::{self, Instance};
@@ -323,8 +322,8 @@ impl<'a> Values<'a> {
         let program = self.program;
         let list = &program.algorithm.index_lists[indices.range()];
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
-        let exprs_scope: access::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
-        let exprs: Vec<Expr> = list.iter().map(|i| access::index(program, *i, &exprs_scope)).collect();
+        let exprs_scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
+        let exprs: Vec<Expr> = list.iter().map(|i| expressions::index(program, *i, &exprs_scope)).collect();
         if let Some(held) = self.held(source, id) {
             return self.read_held(b, (id, source), &held, (&values, &exprs), or, scope);
         }
@@ -354,7 +353,7 @@ impl<'a> Values<'a> {
                 b.get(result)
             }
             Source::Parameter(parameter) => {
-                let Some(tensor) = access::tensor(program, parameter) else { return b.scalar(parameter) };
+                let Some(tensor) = expressions::tensor(program, parameter) else { return b.scalar(parameter) };
                 let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
                 if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
                     let offset = held.offset(b, &values, self.index);
@@ -375,7 +374,7 @@ impl<'a> Values<'a> {
                         Some(Guard { predicate, otherwise: &otherwise }),
                     )[0];
                 }
-                let symbolic = access::offset(tensor, &exprs, self.facts);
+                let symbolic = expressions::offset(tensor, &exprs, self.facts);
                 let run = self.lane.as_ref().map_or(1, |lane| {
                     let class = lane.vector.classify(&symbolic, self.symbolic, self.facts);
                     if class == Class::Vector { lane.vector.lanes as u32 } else { 1 }
@@ -388,7 +387,7 @@ impl<'a> Values<'a> {
     /// Where the element of a tensor with these indices lies.
     fn offset(&mut self, b: &mut Builder, tensor: &TensorParameter, indices: &[ValueId]) -> ValueId {
         let mut offset = b.index_literal(self.index, 0);
-        for (value, stride) in indices.iter().zip(&access::strides(tensor, self.facts)) {
+        for (value, stride) in indices.iter().zip(&expressions::strides(tensor, self.facts)) {
             let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
             let stride = self.size(b, stride);
             let scaled = b.index_mul(value, stride);
@@ -407,7 +406,7 @@ impl<'a> Values<'a> {
         };
         let list = &program.algorithm.index_lists[indices.range()];
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
-        Some((parameter, self.offset(b, access::tensor(program, parameter)?, &values)))
+        Some((parameter, self.offset(b, expressions::tensor(program, parameter)?, &values)))
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
@@ -466,7 +465,7 @@ impl<'a> Values<'a> {
                 }
                 let run = self.lane.as_ref().map_or(1, |lane| {
                     let vector = (&lane.vector, self.symbolic, self.facts);
-                    buffer::read((stage, &stage.layout), exprs, vector, bytes)
+                    vector::read((stage, &stage.layout), exprs, vector, bytes)
                 });
                 self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
             }
@@ -506,7 +505,7 @@ impl<'a> Values<'a> {
         let mut inside = b.bool_literal(true);
         match source {
             Source::Parameter(parameter) => {
-                let Some(tensor) = access::tensor(self.program, parameter) else { return inside };
+                let Some(tensor) = expressions::tensor(self.program, parameter) else { return inside };
                 for (value, size) in values.iter().zip(tensor.shape.iter()) {
                     let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
                     let (value, size) = Self::widen(b, *value, size);
@@ -546,7 +545,7 @@ impl<'a> Values<'a> {
             let run = held.staged.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
             let (first, var) = (lane.number as usize / run * run, lane.vector.var);
             // Where the element lies in the tensor tells apart reads of the same value at other indices.
-            let symbolic = access::offset(tensor, indices, self.facts);
+            let symbolic = expressions::offset(tensor, indices, self.facts);
             let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(first as i128))));
             if let Some(known) = lane.loaded.get(&key) {
                 return known[lane.number as usize - first];

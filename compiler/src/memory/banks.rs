@@ -8,13 +8,12 @@
 
 use tilewright_kernel::banks;
 
-use super::vector::Inner;
 use crate::domain::{AxisKind, Binding, WARP};
 use crate::extent::{Expr, Var};
 use crate::holes::Side;
 use crate::lower::Analysed;
-use crate::memory::access;
-use crate::schedule::{self, digits};
+use crate::schedule::accesses::Inner;
+use crate::schedule::{self, accesses, digits};
 use crate::source::Span;
 
 /// Most accesses of a warp that are looked at, for each access of the program.
@@ -243,7 +242,7 @@ impl<'a> Walk<'a> {
         if !stage.fetches {
             let applies = |e: &&Expr| shape.in_terms || !schedule::is_of_terms(e, &stage.domain);
             let limits = stage.limits.iter().filter(applies);
-            conditions.extend(limits.map(|e| access::of_roots(e, stage, symbolic)));
+            conditions.extend(limits.map(|e| accesses::of_roots(e, stage, symbolic)));
         }
         let conditions = conditions.into_iter().map(|e| stage.facts.normal(&e));
         conditions.filter(|e| self.is_known(e)).collect()

@@ -1,61 +1,12 @@
-//! How many lanes of a vector a thread accesses together in the buffer of a stage in shared memory.
-//!
-//! **Property.** Lanes that go together are neighbours in the buffer, and start at a multiple of their number.
-//! **Formula.** That of [`super::vector`], for the place of an element in the buffer; where chunks of 16 bytes change
-//! places, lanes of one chunk. An exclusive or is the same for all lanes where both its operands are.
+//! Vectors that the padding of a layout takes apart.
 
-use super::access;
-use super::vector::{Along, Class, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::LaidOutVector;
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
-use crate::schedule::{self, Layout, Spot, Stage};
+use crate::schedule::vector::{Vector, read, written};
+use crate::schedule::{self, Layout, Stage};
 use crate::source::ast::Place;
-
-/// Bytes that change places together in a swizzle.
-const CHUNK_BYTES: u32 = 16;
-
-/// Of elements of so many bytes that the stage writes: the lanes that are written together; 1 where each lane goes by
-/// itself.
-pub fn written(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, bytes: u32) -> u32 {
-    let place = access::of_roots(&stage.place_in(layout), stage, symbolic);
-    together(vector.classify(&place, symbolic, &stage.facts), layout, vector, bytes)
-}
-
-/// Of elements of `held` that a stage with a vector reads at `indices`.
-pub fn read(
-    (held, layout): (&Stage, &Layout),
-    indices: &[Expr],
-    (vector, symbolic, facts): (&Vector, &Symbolic, &Facts),
-    bytes: u32,
-) -> u32 {
-    let Spot { offset, opaque } = held.spot_in(layout, indices);
-    let is_same = |e: &Expr| match vector.along(e, symbolic, facts) {
-        Along::Affine { step, .. } => step.as_constant() == Some(0),
-        Along::Straddles => false,
-    };
-    if !opaque.iter().all(|(_, a, b)| is_same(a) && is_same(b)) {
-        return 1;
-    }
-    together(vector.classify(&offset, symbolic, facts), layout, vector, bytes)
-}
-
-fn together(class: Class, layout: &Layout, vector: &Vector, bytes: u32) -> u32 {
-    let lanes = u32::try_from(vector.lanes).unwrap_or(1);
-    let chunk = layout.columns.and_then(|columns| u32::try_from(columns.chunk).ok());
-    match (class, chunk) {
-        (Class::Vector, Some(chunk)) => return lanes.min(chunk),
-        (_, Some(_)) => return 1,
-        _ => {}
-    }
-    match class {
-        Class::Vector if layout.is_swizzled() => lanes.min(CHUNK_BYTES / bytes.min(CHUNK_BYTES)),
-        Class::Vector => lanes,
-        Class::Uniform | Class::PerLane => 1,
-    }
-}
 
 /// Whether a stage is written by vectors that the padding of its layout takes apart; says so.
 pub fn check_written(stage: &Stage, vector: &Vector, symbolic: &Symbolic, diags: &mut Diagnostics) -> bool {

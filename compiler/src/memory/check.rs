@@ -16,7 +16,6 @@ use tilewright_kernel::size::{Size, SizeOp};
 
 use super::finding::{Finding, causes};
 use super::multiples::{misaligned_terms, proposals};
-use super::vector::{Access, Along, Inner, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;
 use crate::diag::tw04xx::{
@@ -27,6 +26,10 @@ use crate::extent::{Atom, Budget, Expr, Facts, Search, Var, Verdict};
 use crate::holes::{self, Holes, Predicate, Side};
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::schedule::{
+    accesses::{Access, Inner},
+    vector::{Along, Vector},
+};
 
 /// Most lanes of a vectorised axis: four accesses of 16 one-byte elements, or sixteen of 4 words.
 const LANE_LIMIT: i128 = 64;

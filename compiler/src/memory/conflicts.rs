@@ -8,17 +8,16 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::banks::{Cycles, Degree, POINTS, Shape, Use, Walk, Where};
-use super::vector::Vector;
-use super::{access, buffer, fetch};
+use super::fetch;
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::{BankConflicts, Remedy};
 use crate::domain::Xor;
 use crate::extent::{Expr, Facts, Var};
 use crate::lower::Analysed;
-use crate::memory::access::StageRead;
-use crate::memory::vector::Access;
 use crate::program::Program;
-use crate::schedule::{self, Layout, Stage};
+use crate::schedule::accesses::{Access, StageRead};
+use crate::schedule::vector::Vector;
+use crate::schedule::{self, Layout, Stage, accesses, vector};
 use crate::source::Span;
 use crate::source::ast::Place;
 use crate::target::SHARED_BYTES;
@@ -178,7 +177,7 @@ impl<'a> Around<'a> {
         let run = self.run(holds, layout, access, vector.as_ref());
         // Variables of exclusive ors get numbers after all others.
         let (offset, opaque) = match access.read {
-            None => (access::of_roots(&stage.place_in(layout), stage, symbolic), Vec::new()),
+            None => (accesses::of_roots(&stage.place_in(layout), stage, symbolic), Vec::new()),
             Some(read) => {
                 let spot = holds.spot_in(layout, &read.indices);
                 (spot.offset, spot.opaque)
@@ -225,9 +224,9 @@ impl<'a> Around<'a> {
                 let read = accesses.iter().find(|a| !a.is_write);
                 read.and_then(|read| fetch::unit_in(stage, layout, Some(vector), symbolic, read).ok()).unwrap_or(1)
             }
-            None => buffer::written(stage, layout, vector, symbolic, bytes),
+            None => vector::written(stage, layout, vector, symbolic, bytes),
             Some(read) if read.is_guarded => 1,
-            Some(read) => buffer::read((holds, layout), &read.indices, (vector, symbolic, &stage.facts), bytes),
+            Some(read) => vector::read((holds, layout), &read.indices, (vector, symbolic, &stage.facts), bytes),
         }
     }
 

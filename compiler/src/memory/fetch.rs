@@ -5,11 +5,15 @@
 //! vector, if both places are known to be such vectors; else each element by itself. Longer vectors are moved 16 bytes
 //! at a time.
 
-use super::vector::{Access, Class, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
 use crate::domain::{Binding, Symbolic};
+use crate::schedule::vector::written;
 use crate::schedule::{Layout, Stage};
+use crate::schedule::{
+    accesses::Access,
+    vector::{Class, Vector},
+};
 use crate::target::FETCHED_BYTES;
 
 /// The longest copy.
@@ -45,7 +49,7 @@ pub fn unit_in(
 /// Whether the lanes of a vector are neighbours on both sides.
 fn is_whole(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, read: &Access) -> bool {
     let bytes = stage.program.parameters[usize::from(read.parameter)].element.bytes();
-    let lanes = i128::from(super::buffer::written(stage, layout, vector, symbolic, bytes));
+    let lanes = i128::from(written(stage, layout, vector, symbolic, bytes));
     // Longer vectors are moved in parts, as chunks change places.
     let whole = lanes == vector.lanes || lanes * i128::from(bytes) == i128::from(MOST_BYTES);
     vector.classify(&read.offset, symbolic, &stage.facts) == Class::Vector && whole

@@ -13,6 +13,7 @@
 //! | `nodes` | the lists under construction, a span for every node |
 //! | `index` | index expressions: quasi-affine, gathers |
 //! | `value` | typed expressions, literals typed by context |
+//! | `expressions` | indices and strides as expressions |
 //! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
 //! | `function` | built-in functions and the types they exist for |
 //! | `literal` | decimal literals, rounded once to their type |
@@ -25,6 +26,7 @@
 
 mod copies;
 mod equations;
+pub mod expressions;
 mod function;
 mod in_place;
 mod index;

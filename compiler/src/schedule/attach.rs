@@ -17,9 +17,9 @@ use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Var};
-use crate::memory::access::{self, StageRead};
 use crate::program::Program;
 use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
+use crate::schedule::accesses::{self, StageRead};
 use crate::source::Span;
 
 /// Where a stage stands.
@@ -138,7 +138,7 @@ pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<
         conditions.push(axis.extent.sub(value).sub(&Expr::constant(1)));
         conditions.push(value.clone());
     }
-    conditions.extend(parent.limits.iter().map(|e| access::of_roots(e, parent, &symbolic)));
+    conditions.extend(parent.limits.iter().map(|e| accesses::of_roots(e, parent, &symbolic)));
     let dims = parent.facts.dims();
     let around = |v: Var| match (v as usize).checked_sub(dims) {
         None => true,
@@ -325,7 +325,7 @@ impl Needs<'_> {
     fn reads(&self, at: usize, reader: &Stage) -> Option<Vec<StageRead>> {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
         let served = |source, _, _| self.served.contains(&source) || self.serves.contains(&source);
-        let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served)?;
+        let found = accesses::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served)?;
         // What a copy around the reader holds is taken from there; a copy does not take what it copies from another
         // one.
         let is_own = |r: &StageRead| {
@@ -400,7 +400,7 @@ impl Needs<'_> {
                     of.axes.push((value, extent));
                 }
             }
-            let limit = |e: &Expr| rename(&access::of_roots(e, of, &symbolic), &renamed);
+            let limit = |e: &Expr| rename(&accesses::of_roots(e, of, &symbolic), &renamed);
             for e in &of.limits {
                 let of = if range::is_of_terms(e, &of.domain) { &mut terms } else { &mut elements };
                 of.conditions.push(limit(e));

@@ -12,9 +12,9 @@ use crate::diag::tw03xx::{AttachPoint, AttachProblem};
 use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::Facts;
-use crate::memory::vector::Vector;
-use crate::memory::{access, buffer};
-use crate::program::Program;
+use crate::program::{Program, expressions};
+use crate::schedule::vector;
+use crate::schedule::vector::Vector;
 use crate::source::{Span, ast};
 use crate::{domain::Unit, source::ast::Place};
 
@@ -77,7 +77,7 @@ pub(super) fn fetches(
         return None;
     }
     let source = copy.map(|copy| program.stages[copy].ast.source.text.clone());
-    let written = |p: &u16| access::tensor(program, *p).is_some_and(|tensor| tensor.role.is_written());
+    let written = |p: &u16| expressions::tensor(program, *p).is_some_and(|tensor| tensor.role.is_written());
     let problem = match (serves, source) {
         _ if clauses.place.is_some_and(|place| place.value != Place::Shared) => FetchProblem::Place,
         (_, None) => FetchProblem::Computed,
@@ -135,7 +135,7 @@ pub(super) fn columns(plan: &mut Plan) {
         let vector = Vector::of(stage, &stage.facts).filter(|v| v.is_data);
         let symbolic = Symbolic::new(&stage.domain, &stage.facts);
         let together = |bytes: u32| {
-            let lanes = vector.as_ref().map_or(1, |v| buffer::written(stage, &stage.layout, v, &symbolic, bytes));
+            let lanes = vector.as_ref().map_or(1, |v| vector::written(stage, &stage.layout, v, &symbolic, bytes));
             i128::from(lanes).min(SLOT_ALIGNMENT / i128::from(bytes))
         };
         let chunk = bytes.map(together).min().unwrap_or(1).max(1);

@@ -11,6 +11,7 @@
 //! | `attach`, `chosen` | where each stands, and the region that is needed there; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
+//! | `accesses`, `vector` | every access of a stage, as expressions; which lanes of a vectorised axis are one access |
 //! | `levels`, `distribution` | digits of a thread's number; who runs each iteration |
 //! | `ranks`, `raster`, `turns`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
 //! | `beside`, `arrival` | outputs beside outputs; stages after a reduction across blocks |
@@ -19,6 +20,7 @@
 //! | `buffers`, `layout` | rings and owners of buffers; where elements lie in them |
 //! | `idle`, `uneven` | units that have nothing to do; units that meet for a different number of times |
 
+pub mod accesses;
 mod apply;
 mod arrival;
 mod atomic;
@@ -40,6 +42,7 @@ mod roles;
 mod tree;
 mod turns;
 mod uneven;
+pub mod vector;
 
 use apply::UNITS;
 pub(crate) use apply::literal;
@@ -74,9 +77,9 @@ use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
-use crate::memory::access::{self, Accesses, StageRead};
 use crate::program::Program;
 use crate::region::Fit;
+use crate::schedule::accesses::{Accesses, StageRead};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use range::Hull;
@@ -196,7 +199,7 @@ impl Plan {
     pub fn accesses(&self, stage: usize, symbolic: &Symbolic) -> Option<Accesses> {
         let (at, own) = (|n: usize| self.stages.get(n), &self.stages[stage]);
         let served = |source, read, in_terms| taken(&at, stage, (source, read), in_terms).is_some();
-        access::collect_served(&own.program, &own.facts, own, symbolic, &served)
+        accesses::collect_served(&own.program, &own.facts, own, symbolic, &served)
     }
 }
 

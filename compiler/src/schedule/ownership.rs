@@ -19,7 +19,7 @@ use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Domain, Symbolic, alike};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
 use crate::kernel_ir::Sharing;
-use crate::memory::access::StageRead;
+use crate::schedule::accesses::StageRead;
 use crate::target::REGISTER_LIMIT;
 use crate::{
     domain::{Unit, WARP, WARPGROUP},

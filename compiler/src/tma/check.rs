@@ -13,9 +13,8 @@ use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
 use crate::lower::{Analysed, hand};
-use crate::memory::access;
-use crate::memory::vector::Access;
-use crate::program::{Program, Stage};
+use crate::program::{Program, Stage, expressions};
+use crate::schedule::accesses::Access;
 use crate::schedule::{self, Role, ranks};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
@@ -198,7 +197,7 @@ impl<'a> One<'a> {
         }
         let source = self.program.parameters.iter().position(|p| p.name == ast.source.text);
         let parameter = source.and_then(|p| u16::try_from(p).ok());
-        let tensor = parameter.and_then(|p| access::tensor(self.program, p));
+        let tensor = parameter.and_then(|p| expressions::tensor(self.program, p));
         // Names that nothing defines have been reported.
         if tensor.is_none() {
             self.not_yet("stage of an intermediate", ast.source.span, threads);
@@ -293,7 +292,7 @@ impl<'a> One<'a> {
     }
 
     fn plan(&mut self, analysed: &[Analysed], at: usize, parameter: u16) -> Option<Staged> {
-        let tensor = access::tensor(self.program, parameter)?;
+        let tensor = expressions::tensor(self.program, parameter)?;
         let ast = &self.copy.ast;
         let host = &analysed[at];
         let other = host.staged.iter().find(|s| s.parameter == parameter);

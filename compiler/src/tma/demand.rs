@@ -25,9 +25,8 @@ use crate::extent::{Expr, Facts, System};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
 use crate::lower::Analysed;
-use crate::memory::access::{self, stage_scope};
-use crate::memory::vector::{Access, Inner};
-use crate::program::{INLINE_LIMIT, Program};
+use crate::program::{INLINE_LIMIT, Program, expressions};
+use crate::schedule::accesses::{Access, Inner, stage_scope};
 
 /// What a reader demands of the holes that a predicate would keep away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +188,7 @@ impl Failing<'_> {
     /// Whether a read stays inside its buffer or its tensor, and is of nothing that others write: in place, each point
     /// has its own element only.
     fn is_safe(&self, access: &Access) -> bool {
-        let is_input = || access::tensor(self.program, access.parameter).is_some_and(|t| t.role == Role::Input);
+        let is_input = || expressions::tensor(self.program, access.parameter).is_some_and(|t| t.role == Role::Input);
         let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {
             Some(staged) => {
                 let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
@@ -208,7 +207,7 @@ impl Failing<'_> {
     }
 
     fn sizes(&self, parameter: u16) -> Vec<Expr> {
-        let tensor = access::tensor(self.program, parameter);
+        let tensor = expressions::tensor(self.program, parameter);
         tensor.map_or_else(Vec::new, |t| t.shape.iter().map(|s| self.facts.normal(&Expr::from_size(s))).collect())
     }
 }

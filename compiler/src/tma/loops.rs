@@ -9,8 +9,8 @@ use tilewright_kernel::Algorithm;
 use super::rules::Refused;
 use crate::domain::{AxisId, Binding, Symbolic, Unit};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
-use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
+use crate::schedule::accesses::Access;
 use crate::schedule::{Stage, extreme};
 use crate::source::ast;
 

@@ -18,10 +18,10 @@ use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
-use crate::memory::access;
-use crate::memory::vector::Access;
 use crate::program;
+use crate::program::expressions;
 use crate::region::{Interval, interval};
+use crate::schedule::accesses::Access;
 use crate::schedule::{self, PLACEHOLDER, Stage};
 use crate::source::{Span, ast};
 
@@ -89,7 +89,7 @@ pub fn plan(
         }
     }
     let mut axes: Vec<ViewAxis> = Vec::new();
-    for (d, (size, stride)) in tensor.shape.iter().zip(access::strides(tensor, facts)).enumerate() {
+    for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
         let own = Ok(Expr::var(PLACEHOLDER + d as Var));
         let unrolled = |(access, facts, loops): &mut (&Access, &Facts, Loops)| {
             loops.unrolled(&access.indices[d], access, facts, &program.algorithm)

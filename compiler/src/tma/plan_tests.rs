@@ -10,10 +10,10 @@ use super::view::Refusal;
 use crate::diag::Diagnostics;
 use crate::domain::Symbolic;
 use crate::extent::Facts;
-use crate::memory::access;
-use crate::program::build;
+use crate::program::{build, expressions};
 use crate::region::NotATile;
 use crate::schedule;
+use crate::schedule::accesses;
 use crate::source::TokenBuffer;
 use crate::syntax::parse;
 use tilewright_kernel::tensor_map::{Fault, Swizzle};
@@ -32,10 +32,10 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let stage = schedule::stage(&program, &facts, 0, &[], &mut diags).expect("the schedule applies");
     assert!(!diags.has_errors(), "{source}");
     let symbolic = Symbolic::new(&stage.domain, &facts);
-    let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let accesses = accesses::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
     let copy = &program.stages[0];
     let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
-    let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
+    let tensor = expressions::tensor(&program, parameter as u16).expect("it is a tensor");
     let holes = crate::holes::analyse(&stage.domain, &facts);
     let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
@@ -404,17 +404,17 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let built = schedule::build(&bare, &facts, &mut diags).expect("the schedule applies");
     let stage = built.stages[0].clone();
     let symbolic = Symbolic::new(&stage.domain, &facts);
-    let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let accesses = accesses::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
     let holes = crate::holes::analyse(&stage.domain, &facts);
     let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
-        let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
+        let tensor = expressions::tensor(&program, parameter as u16).expect("it is a tensor");
         plan(around, &readers, (parameter as u16, tensor), copy, None).expect("accepted")
     });
     let staged = staged.collect();
-    let vector = crate::memory::vector::Vector::of(&stage, &facts);
+    let vector = schedule::vector::Vector::of(&stage, &facts);
     let reads = Vec::new();
     let analysed = crate::lower::Analysed {
         stage,

@@ -18,7 +18,8 @@ use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem, UnwrittenLayout
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::lower::Analysed;
-use crate::memory::{access, multiples};
+use crate::memory::multiples;
+use crate::program::expressions;
 use crate::region::NotATile;
 use crate::schedule::MOST_SLOTS;
 use crate::source::Span;
@@ -72,7 +73,7 @@ impl One<'_> {
             }
             Refused::NotRead(span) => {
                 let stage = reader.stage.name.clone();
-                let tensor_is = access::tensor(self.program, parameter);
+                let tensor_is = expressions::tensor(self.program, parameter);
                 let written = tensor_is.is_some_and(|t| t.role.is_written());
                 self.diags.report(StagedForNobody { copy, tensor, stage, written, span });
             }

@@ -8,8 +8,8 @@ use super::reach::{Level, Reach, level};
 use super::staged::{Axis, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
-use crate::memory::vector::{Along, Vector};
 use crate::schedule::PLACEHOLDER;
+use crate::schedule::vector::{Along, Vector};
 
 impl Staged {
     /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses

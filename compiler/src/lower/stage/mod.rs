@@ -18,17 +18,15 @@ use crate::domain::{Arithmetic, AxisId};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
-use crate::lower::Analysed;
 use crate::lower::across::{self, Layout};
 use crate::lower::defect::Defect;
-use crate::lower::hand;
 use crate::lower::inner::{Instance, Storage};
 use crate::lower::staging::{Copy, Held};
 use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
-use crate::memory::access;
-use crate::memory::vector::Vector;
+use crate::lower::{Analysed, hand};
 use crate::program::Program;
-use crate::schedule::{AXIS, ROOT, Stage};
+use crate::schedule::vector::Vector;
+use crate::schedule::{AXIS, ROOT, Stage, accesses};
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -301,7 +299,7 @@ impl Nest<'_, '_> {
         let mut scope = Scope::default();
         for (axis, index) in &self.stage.indices {
             let Some(value) = self.of_roots(index, values) else { continue };
-            let expr = access::of_roots(index, self.stage, self.values.symbolic);
+            let expr = accesses::of_roots(index, self.stage, self.values.symbolic);
             scope.axes.insert(*axis, Bound { value, expr });
         }
         scope

@@ -9,8 +9,8 @@ use crate::kernel_ir::{Memory, ValueId};
 use crate::lower::defect::Defect;
 use crate::lower::inner::{Instance, Kept};
 use crate::lower::staging::Held;
-use crate::memory::{access, buffer};
-use crate::schedule::register_loops;
+use crate::program::expressions;
+use crate::schedule::{accesses, register_loops, vector};
 
 impl Nest<'_, '_> {
     /// The value of every component that is stored.
@@ -65,7 +65,7 @@ impl Nest<'_, '_> {
                 let bytes = self.b.kernel().buffers[buffer.index()].element.bytes();
                 let symbolic = self.values.symbolic;
                 let run = match self.vector.as_ref().filter(|_| points.len() > 1) {
-                    Some(vector) => buffer::written(self.stage, &self.stage.layout, vector, symbolic, bytes) as usize,
+                    Some(vector) => vector::written(self.stage, &self.stage.layout, vector, symbolic, bytes) as usize,
                     None => 1,
                 };
                 for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
@@ -98,13 +98,13 @@ impl Nest<'_, '_> {
             return self.store_instance(&target, points, component, lanes);
         }
         let (Some(&(_, parameter)), Some(point)) = (self.outputs().get(component), points.first()) else { return };
-        let Some(tensor) = access::tensor(self.program, parameter) else { return };
+        let Some(tensor) = expressions::tensor(self.program, parameter) else { return };
         if let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter) {
             return self.store_staged(&held.clone(), points, lanes);
         }
         let scope = self.scope(&point.values);
         let equation = &self.program.algorithm.equations[self.stage.equation];
-        let strides = access::strides(tensor, self.facts);
+        let strides = expressions::strides(tensor, self.facts);
         let mut offset = self.b.index_literal(self.index, 0);
         for (axis, stride) in self.program.algorithm.axis_lists[equation.axes.range()].iter().zip(&strides) {
             let Some(bound) = scope.axes.get(axis) else {
@@ -127,7 +127,7 @@ impl Nest<'_, '_> {
             if at == 0
                 && let Some(vector) = self.vector.as_ref().filter(|_| points.len() > 1)
             {
-                let of_leaves = access::stage_scope(self.stage, self.values.symbolic);
+                let of_leaves = accesses::stage_scope(self.stage, self.values.symbolic);
                 let indices: Vec<Expr> =
                     axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone)).collect();
                 run = held.staged.neighbours(&indices, vector, self.values.symbolic, self.facts) as usize;

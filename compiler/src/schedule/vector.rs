@@ -11,13 +11,17 @@
 //! access is a vector iff step = 1 and V | base. A guard `index < extent` is uniform over the lanes iff its index is
 //! frozen to step 0, or to step 1 with V | base and V | extent.
 //!
-//! Approximated: divisibility is proved by residues. What cannot be proved here is decided in [`super::check`].
+//! Approximated: divisibility is proved by residues. What cannot be proved here is decided in `memory`.
+//!
+//! Lanes that a thread accesses together in the buffer of a stage in shared memory ([`written`], [`read`]) are neighbours
+//! in the buffer, and start at a multiple of their number: the formula above, for the place of an element in the buffer;
+//! where chunks of 16 bytes change places, lanes of one chunk. An exclusive or is the same for all lanes where both its
+//! operands are.
 
-use tilewright_kernel::algorithm::{self, ValueId};
-
+use super::accesses::{Access, of_roots};
+use super::{Layout, Spot, Stage};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
-use crate::schedule::Stage;
 use crate::source::Span;
 
 /// How an expression changes along the vectorised axis.
@@ -195,40 +199,45 @@ impl Vector {
     }
 }
 
-/// An access of a tensor parameter as expressions over dimensions and leaves.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// Position of the parameter.
-    pub parameter: u16,
-    /// The read; none for the write.
-    pub value: Option<ValueId>,
-    /// Index of each dimension.
-    pub indices: Vec<Expr>,
-    /// Element offset from the base.
-    pub offset: Expr,
-    /// The read, or the left-hand side.
-    pub span: Span,
-    /// Whether it is the write of the stage's result.
-    pub is_write: bool,
-    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
-    pub is_guarded: bool,
-    /// Whether it is a read with `or`, which is made only inside the tensor.
-    pub has_or: bool,
-    /// The axes of inner reductions around it, outermost first: it happens once for each of their values.
-    pub inner: Vec<Inner>,
-    /// Whether it happens once for each term of the stage's own reduction.
-    pub in_terms: bool,
+/// Bytes that change places together in a swizzle.
+const CHUNK_BYTES: u32 = 16;
+
+/// Of elements of so many bytes that the stage writes: the lanes that are written together; 1 where each lane goes by
+/// itself.
+pub fn written(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, bytes: u32) -> u32 {
+    let place = of_roots(&stage.place_in(layout), stage, symbolic);
+    together(vector.classify(&place, symbolic, &stage.facts), layout, vector, bytes)
 }
 
-/// An axis of a reduction that is no loop of the stage.
-#[derive(Clone, Debug)]
-pub struct Inner {
-    /// The axis of the algorithm.
-    pub axis: algorithm::AxisId,
-    /// Its variable.
-    pub var: Var,
-    /// Its first value.
-    pub lower: Expr,
-    /// One past its last value.
-    pub upper: Expr,
+/// Of elements of `held` that a stage with a vector reads at `indices`.
+pub fn read(
+    (held, layout): (&Stage, &Layout),
+    indices: &[Expr],
+    (vector, symbolic, facts): (&Vector, &Symbolic, &Facts),
+    bytes: u32,
+) -> u32 {
+    let Spot { offset, opaque } = held.spot_in(layout, indices);
+    let is_same = |e: &Expr| match vector.along(e, symbolic, facts) {
+        Along::Affine { step, .. } => step.as_constant() == Some(0),
+        Along::Straddles => false,
+    };
+    if !opaque.iter().all(|(_, a, b)| is_same(a) && is_same(b)) {
+        return 1;
+    }
+    together(vector.classify(&offset, symbolic, facts), layout, vector, bytes)
+}
+
+fn together(class: Class, layout: &Layout, vector: &Vector, bytes: u32) -> u32 {
+    let lanes = u32::try_from(vector.lanes).unwrap_or(1);
+    let chunk = layout.columns.and_then(|columns| u32::try_from(columns.chunk).ok());
+    match (class, chunk) {
+        (Class::Vector, Some(chunk)) => return lanes.min(chunk),
+        (_, Some(_)) => return 1,
+        _ => {}
+    }
+    match class {
+        Class::Vector if layout.is_swizzled() => lanes.min(CHUNK_BYTES / bytes.min(CHUNK_BYTES)),
+        Class::Vector => lanes,
+        Class::Uniform | Class::PerLane => 1,
+    }
 }

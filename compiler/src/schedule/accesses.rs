@@ -1,75 +1,51 @@
 //! Every access that a stage makes to a tensor parameter, as expressions over dimensions and leaves; intermediates are
 //! followed into their equations, as lowering inlines them.
 
-use std::collections::BTreeMap;
+use tilewright_kernel::algorithm::{self, Binary, Run, Source, Value, ValueId};
 
-use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Binary, Index, IndexId, Run, Source, Value, ValueId};
-use tilewright_kernel::info::{ParameterKind, TensorParameter};
-
-use super::vector::{Access, Inner};
+use super::{AXIS, ROOT, Stage};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
+use crate::program::expressions::{Scope, index, offset, tensor};
 use crate::program::{INLINE_LIMIT, Program};
-use crate::schedule::{AXIS, ROOT, Stage};
 use crate::source::Span;
 
-/// The value of each axis in scope.
-pub type Scope = BTreeMap<AlgorithmAxis, Expr>;
-
-/// Strides of a tensor parameter in elements, as expressions.
-pub fn strides(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
-    if let Some(strides) = &tensor.strides {
-        return strides.iter().map(|s| facts.normal(&Expr::from_size(s))).collect();
-    }
-    let mut strides = vec![Expr::constant(1); tensor.shape.len()];
-    for d in (0..tensor.shape.len().saturating_sub(1)).rev() {
-        strides[d] = facts.normal(&strides[d + 1].mul(&Expr::from_size(&tensor.shape[d + 1])));
-    }
-    strides
+/// An access of a tensor parameter as expressions over dimensions and leaves.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Position of the parameter.
+    pub parameter: u16,
+    /// The read; none for the write.
+    pub value: Option<ValueId>,
+    /// Index of each dimension.
+    pub indices: Vec<Expr>,
+    /// Element offset from the base.
+    pub offset: Expr,
+    /// The read, or the left-hand side.
+    pub span: Span,
+    /// Whether it is the write of the stage's result.
+    pub is_write: bool,
+    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
+    pub is_guarded: bool,
+    /// Whether it is a read with `or`, which is made only inside the tensor.
+    pub has_or: bool,
+    /// The axes of inner reductions around it, outermost first: it happens once for each of their values.
+    pub inner: Vec<Inner>,
+    /// Whether it happens once for each term of the stage's own reduction.
+    pub in_terms: bool,
 }
 
-/// The tensor that a parameter is; none for a scalar.
-pub fn tensor(program: &Program, parameter: u16) -> Option<&TensorParameter> {
-    match &program.parameters.get(usize::from(parameter))?.kind {
-        ParameterKind::Tensor(tensor) => Some(tensor),
-        ParameterKind::Scalar => None,
-    }
-}
-
-/// Element offset of an access.
-pub fn offset(tensor: &TensorParameter, indices: &[Expr], facts: &Facts) -> Expr {
-    strides(tensor, facts).iter().zip(indices).fold(Expr::constant(0), |sum, (s, i)| sum.add(&s.mul(i)))
-}
-
-/// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
-pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
-    let pair = |a, b| (index(program, a, scope), index(program, b, scope));
-    match program.algorithm.indices[id as usize] {
-        Index::Literal(c) => Expr::constant(i128::from(c)),
-        Index::Dim(d) => Expr::var(Var::from(d)),
-        Index::Axis(a) => scope.get(&a).cloned().unwrap_or_else(Expr::unknown),
-        Index::Value(_) => Expr::unknown(),
-        Index::Add(a, b) => {
-            let (a, b) = pair(a, b);
-            a.add(&b)
-        }
-        Index::Sub(a, b) => {
-            let (a, b) = pair(a, b);
-            a.sub(&b)
-        }
-        Index::Mul(a, b) => {
-            let (a, b) = pair(a, b);
-            a.mul(&b)
-        }
-        Index::Div(a, b) => {
-            let (a, b) = pair(a, b);
-            a.floor_div(&b)
-        }
-        Index::Mod(a, b) => {
-            let (a, b) = pair(a, b);
-            a.modulo(&b)
-        }
-    }
+/// An axis of a reduction that is no loop of the stage.
+#[derive(Clone, Debug)]
+pub struct Inner {
+    /// The axis of the algorithm.
+    pub axis: algorithm::AxisId,
+    /// Its variable.
+    pub var: Var,
+    /// Its first value.
+    pub lower: Expr,
+    /// One past its last value.
+    pub upper: Expr,
 }
 
 /// An expression over the roots of a stage, as [`Stage::indices`] are, or over other axes of it, over its leaves.

@@ -1,0 +1,68 @@
+//! Indices of a program, and its tensors' strides, as expressions.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::algorithm::{AxisId, Index, IndexId};
+use tilewright_kernel::info::{ParameterKind, TensorParameter};
+
+use super::Program;
+use crate::extent::{Expr, Facts, Var};
+
+/// The value of each axis in scope.
+pub type Scope = BTreeMap<AxisId, Expr>;
+
+/// Strides of a tensor parameter in elements, as expressions.
+pub fn strides(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
+    if let Some(strides) = &tensor.strides {
+        return strides.iter().map(|s| facts.normal(&Expr::from_size(s))).collect();
+    }
+    let mut strides = vec![Expr::constant(1); tensor.shape.len()];
+    for d in (0..tensor.shape.len().saturating_sub(1)).rev() {
+        strides[d] = facts.normal(&strides[d + 1].mul(&Expr::from_size(&tensor.shape[d + 1])));
+    }
+    strides
+}
+
+/// The tensor that a parameter is; none for a scalar.
+pub fn tensor(program: &Program, parameter: u16) -> Option<&TensorParameter> {
+    match &program.parameters.get(usize::from(parameter))?.kind {
+        ParameterKind::Tensor(tensor) => Some(tensor),
+        ParameterKind::Scalar => None,
+    }
+}
+
+/// Element offset of an access.
+pub fn offset(tensor: &TensorParameter, indices: &[Expr], facts: &Facts) -> Expr {
+    strides(tensor, facts).iter().zip(indices).fold(Expr::constant(0), |sum, (s, i)| sum.add(&s.mul(i)))
+}
+
+/// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
+pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
+    let pair = |a, b| (index(program, a, scope), index(program, b, scope));
+    match program.algorithm.indices[id as usize] {
+        Index::Literal(c) => Expr::constant(i128::from(c)),
+        Index::Dim(d) => Expr::var(Var::from(d)),
+        Index::Axis(a) => scope.get(&a).cloned().unwrap_or_else(Expr::unknown),
+        Index::Value(_) => Expr::unknown(),
+        Index::Add(a, b) => {
+            let (a, b) = pair(a, b);
+            a.add(&b)
+        }
+        Index::Sub(a, b) => {
+            let (a, b) = pair(a, b);
+            a.sub(&b)
+        }
+        Index::Mul(a, b) => {
+            let (a, b) = pair(a, b);
+            a.mul(&b)
+        }
+        Index::Div(a, b) => {
+            let (a, b) = pair(a, b);
+            a.floor_div(&b)
+        }
+        Index::Mod(a, b) => {
+            let (a, b) = pair(a, b);
+            a.modulo(&b)
+        }
+    }
+}
