@@ -4,11 +4,12 @@ use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
 use tilewright_kernel::tensor_map::GRANULE;
 
 use crate::extent::Facts;
-use crate::lower::{self, Analysed};
+use crate::lower;
+use crate::plan::Analysed;
+use crate::plan::staged::{Axis, Staged};
 use crate::program::Program;
 use crate::schedule::vector::Class;
 use crate::source::TokenBuffer;
-use crate::tma::staged::{Axis, Staged};
 
 /// The kernel; none if a size exceeds 64 bits.
 pub(crate) fn assemble(

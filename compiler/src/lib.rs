@@ -17,6 +17,7 @@ pub mod holes;
 pub mod kernel_ir;
 pub mod lower;
 pub mod memory;
+pub mod plan;
 pub mod program;
 pub mod proof;
 #[cfg(test)]
@@ -37,8 +38,8 @@ use crate::diag::tw90xx::Internal;
 use crate::diag::{Diagnostics, tw02xx, tw04xx, tw05xx};
 use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
-use crate::lower::Analysed;
 use crate::memory::check::Check;
+use crate::plan::Analysed;
 use crate::program::Program;
 use crate::schedule::accesses;
 use crate::schedule::vector::Vector;

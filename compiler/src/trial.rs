@@ -16,7 +16,8 @@ use tilewright_kernel::info::{DimKind, KernelInfo, ParameterKind};
 use tilewright_kernel::size::Constraint;
 
 use crate::extent::{Budget, Expr, Facts, Search};
-use crate::lower::{Analysed, Entry};
+use crate::lower::Entry;
+use crate::plan::Analysed;
 use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_paths, check_values};
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.

@@ -9,7 +9,7 @@ pub use tilewright_cli::prove::by_entry;
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
 use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId};
-use tilewright_compiler::lower::Analysed;
+use tilewright_compiler::plan::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::source::{TokenBuffer, TokenMap, locate};
 use tilewright_compiler::target::{WARP, WARPGROUP};

@@ -4,12 +4,11 @@ use tilewright_compiler::domain::{AxisKind, Binding, Op};
 use tilewright_compiler::explain::{copies, served};
 use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
-use tilewright_compiler::lower::Analysed;
+use tilewright_compiler::plan::staged::{self, Staged, Way};
+use tilewright_compiler::plan::{Analysed, Demand, Waiver};
 use tilewright_compiler::region::Fit;
 use tilewright_compiler::schedule::vector::Class;
 use tilewright_compiler::schedule::{Along, computed_at_reads, role_name, unit_name};
-use tilewright_compiler::tma::demand::{Demand, Waiver};
-use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_compiler::{domain::Unit, source::ast::Place};
 use tilewright_kernel::KernelInfo;
 use tilewright_kernel::algorithm::Source;
@@ -386,7 +385,7 @@ impl Viewer<'_> {
                 None => "element",
             },
         };
-        let shared = |found: &tilewright_compiler::memory::banks::Use| SharedView {
+        let shared = |found: &tilewright_compiler::plan::cycles::Use| SharedView {
             buffer: found.buffer.clone(),
             write: found.is_write,
             cycles: found.degree.as_ref().map(|d| [d.first.taken, d.first.least, d.worst.taken, d.worst.least]),

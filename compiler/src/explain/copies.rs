@@ -3,11 +3,9 @@
 use std::fmt;
 
 use crate::extent::Facts;
-use crate::lower::Analysed;
-use crate::tma::demand::{Demand, Waiver};
-use crate::tma::multicast::Multicast;
-use crate::tma::staged::{Staged, Way};
-use crate::tma::{Form, Level, NotRuns};
+use crate::plan::staged::{Form, Multicast, NotRuns, Staged, Way};
+use crate::plan::{Analysed, Demand, Waiver};
+use crate::tma::Level;
 
 /// `1 tile`, `8 tiles`.
 pub(super) fn counted(n: i128, what: &str) -> String {

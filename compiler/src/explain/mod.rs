@@ -14,16 +14,15 @@ use crate::domain::Binding;
 use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
 use crate::kernel_ir::{self, Kernel};
-use crate::lower::Analysed;
-use crate::lower::hand::Parties;
-use crate::memory::banks::Degree;
 use crate::memory::fetch;
+use crate::plan::cycles::Degree;
+use crate::plan::roles::ProducerConsumers;
+use crate::plan::staged::Way;
+use crate::plan::{Analysed, Demand};
 use crate::program::Program;
 use crate::region::Fit;
 use crate::schedule::vector::Class;
 use crate::schedule::{self, Along, Stage, computed_at_reads};
-use crate::tma::demand::Demand;
-use crate::tma::staged::Way;
 use crate::{domain::Unit, source::ast::Place};
 
 /// The explanation of a kernel. The same kernel always gives the same text.
@@ -208,7 +207,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         let is_handed = stages
             .iter()
             .position(|s| std::ptr::eq(s, analysed))
-            .and_then(|at| Parties::of_stage(stages, at))
+            .and_then(|at| ProducerConsumers::of_stage(stages, at))
             .is_some();
         buffers(out, analysed, is_handed);
         workspaces(out, stage, info);

@@ -36,31 +36,21 @@
 use tilewright_kernel::algorithm::Compare;
 
 use super::inner::{Instance, Storage};
+use super::multicast;
 use super::stage::{Around, Nest, Point};
 use super::staging::{Copy, turn};
-use super::{Analysed, multicast};
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
 use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
-use crate::schedule::{Attach, Role, Stage, taken};
-use crate::tma::check::consumers;
-use crate::tma::multicast::Multicast;
-use crate::tma::staged::{Staged, Way};
-
-/// Who makes something, and who reads it: positions among the roles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parties {
-    pub from: usize,
-    /// Who else reads it.
-    pub to: Vec<usize>,
-    /// Whether its maker does, too: its threads wait for each other.
-    pub own: bool,
-}
+use crate::plan::Analysed;
+use crate::plan::roles::ProducerConsumers;
+use crate::plan::staged::{Multicast, Staged, Way};
+use crate::schedule::{Attach, Role, Stage};
 
 /// What is handed over: by whom, and its barriers.
 #[derive(Clone, Debug)]
 pub(super) struct Handing {
-    pub parties: Parties,
+    pub between: ProducerConsumers,
     /// Ends a phase when a slot is made.
     pub full: BarrierId,
     /// Whether threads fetch it, and go on while they do.
@@ -74,81 +64,36 @@ pub(super) struct Handing {
     of_all: Option<BarrierId>,
 }
 
-impl Parties {
-    /// Those of a stage; none if its own role alone reads it.
-    pub fn of_stage(stages: &[Analysed], at: usize) -> Option<Self> {
-        let stage = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
-        let reads = |n: &usize| {
-            let mut reads = stages[*n].reads.iter();
-            stages[*n].stage.sees.contains(&at)
-                && reads.any(|r| taken(&stage, *n, (r.source, r.value), r.in_terms) == Some(at))
-        };
-        let readers = (0..stages.len()).filter(reads).filter_map(|n| stages[n].stage.role);
-        Self::new(stages[at].stage.role?, readers)
-    }
-
-    /// Those of a copy that stands in the loops of the stage with a position.
-    pub fn of_copy(stages: &[Analysed], at: usize, staged: &Staged) -> Option<Self> {
-        match staged.way {
-            Way::Load => {
-                let readers = consumers(stages, at, staged).into_iter().filter_map(|n| stages[n].stage.role);
-                Self::new(staged.role?, readers)
-            }
-            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter()),
-        }
-    }
-
-    fn new(from: usize, readers: impl Iterator<Item = usize>) -> Option<Self> {
-        let mut to: Vec<usize> = readers.collect();
-        to.sort_unstable();
-        to.dedup();
-        let own = to.contains(&from);
-        to.retain(|role| *role != from);
-        (!to.is_empty()).then_some(Self { from, to, own })
-    }
-
-    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks that fill
-    /// the slot with it.
-    fn is_released_by(&self, role: usize, several: bool) -> bool {
-        self.to.contains(&role) || several && self.own && self.from == role
-    }
-
-    /// Whether a role makes or reads it.
-    pub fn has(&self, role: usize) -> bool {
-        self.from == role || self.to.contains(&role)
-    }
-}
-
 impl Handing {
     /// Declares the barriers of a stage.
-    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], stage: &Stage) -> Self {
-        let in_background = stage.fetches && !parties.own;
-        let made = in_background.then(|| roles[parties.from].threads());
-        Self { in_background, ..Self::new(b, parties, roles, (stage.ring, made), None) }
+    pub fn of_stage(b: &mut Builder, between: ProducerConsumers, roles: &[Role], stage: &Stage) -> Self {
+        let in_background = stage.fetches && !between.reads_own;
+        let made = in_background.then(|| roles[between.producer].threads());
+        Self { in_background, ..Self::new(b, between, roles, (stage.ring, made), None) }
     }
 
     /// Declares the barriers of a copy.
-    pub fn of_copy(b: &mut Builder, parties: Parties, roles: &[Role], staged: &Staged) -> Self {
+    pub fn of_copy(b: &mut Builder, between: ProducerConsumers, roles: &[Role], staged: &Staged) -> Self {
         let made = (staged.way == Way::Load).then_some(1);
-        Self::new(b, parties, roles, (staged.ring, made), staged.multicast.clone())
+        Self::new(b, between, roles, (staged.ring, made), staged.multicast.clone())
     }
 
     /// `made` is how often a slot is released when it is made, if not once by each warp of the maker.
     fn new(
         b: &mut Builder,
-        parties: Parties,
+        between: ProducerConsumers,
         roles: &[Role],
         (slots, made): (u32, Option<u32>),
         multicast: Option<Multicast>,
     ) -> Self {
-        let full = b.barrier_of(slots, made.unwrap_or(roles[parties.from].warps));
-        let reads = (0..roles.len()).filter(|role| parties.is_released_by(*role, multicast.is_some()));
+        let full = b.barrier_of(slots, made.unwrap_or(roles[between.producer].warps));
+        let reads = (0..roles.len()).filter(|role| between.is_released_by(*role, multicast.is_some()));
         let read: u32 = reads.map(|role| roles[role].warps).sum();
         let read_by_all = multicast.as_ref().map_or(read, |m| read * m.blocks);
         let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
         let empty = b.barrier_of(slots, if by_first { read } else { read_by_all });
         let of_all = by_first.then(|| b.barrier_of(slots, read_by_all));
-        Self { full, in_background: false, empty, parties, multicast, of_all }
+        Self { full, in_background: false, empty, between, multicast, of_all }
     }
 
     /// Says that a slot has been read, to all who fill it.
@@ -184,15 +129,15 @@ impl Handing {
 pub(super) fn comes(stages: &[Analysed], staged: bool, (at, loops): (usize, usize), role: usize) -> bool {
     let of_stage = |n: usize| {
         stages[n].stage.role == Some(role)
-            || Parties::of_stage(stages, n).is_some_and(|parties| parties.has(role))
+            || ProducerConsumers::of_stage(stages, n).is_some_and(|between| between.has(role))
             || comes(stages, staged, (n, 0), role)
     };
     let is_inside = |attach: &Attach| attach.stage == at && attach.loops >= loops;
     let sequence = stages[at].stage.sequence();
     let of_copy = |staged: &Staged| {
         let boundary = staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |n| n + 1);
-        let parties = Parties::of_copy(stages, at, staged);
-        boundary >= loops && (staged.role == Some(role) || parties.is_some_and(|parties| parties.has(role)))
+        let between = ProducerConsumers::of_copy(stages, at, staged);
+        boundary >= loops && (staged.role == Some(role) || between.is_some_and(|between| between.has(role)))
     };
     (staged && stages[at].staged.iter().any(of_copy))
         || (0..stages.len()).any(|n| {
@@ -264,9 +209,9 @@ impl<'a> Nest<'a, '_> {
         let Some(role) = self.around.role else { return Vec::new() };
         let here = self.copies.iter().filter(|copy| copy.boundary == k);
         let mine = here.filter_map(|copy| {
-            let handing = copy.handing.clone().filter(|handing| handing.parties.has(role))?;
-            let makes = handing.parties.from == role;
-            let reads = handing.parties.to.contains(&role) || makes && handing.parties.own;
+            let handing = copy.handing.clone().filter(|handing| handing.between.has(role))?;
+            let makes = handing.between.producer == role;
+            let reads = handing.between.consumers.contains(&role) || makes && handing.between.reads_own;
             Some((copy.clone(), handing, makes, reads))
         });
         mine.collect()
@@ -298,8 +243,8 @@ impl<'a> Nest<'a, '_> {
             match copy.staged.way {
                 Way::Store if *makes => self.await_empty(handing, slot, copy.parity),
                 Way::Load if *reads => {
-                    let Parties { from, to, own } = &handing.parties;
-                    if !self.learns(k, None, |role| to.contains(&role) || *own && *from == role) {
+                    let ProducerConsumers { producer, consumers, reads_own } = &handing.between;
+                    if !self.learns(k, None, |role| consumers.contains(&role) || *reads_own && *producer == role) {
                         self.await_full(handing, slot, copy.parity);
                     }
                 }
@@ -324,8 +269,8 @@ impl<'a> Nest<'a, '_> {
             if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), role) {
                 return false;
             }
-            let handing = storage[at].handing.as_ref().filter(|handing| handing.parties.to.contains(&role));
-            if handing.is_some_and(|handing| knows(handing.parties.from)) {
+            let handing = storage[at].handing.as_ref().filter(|handing| handing.between.consumers.contains(&role));
+            if handing.is_some_and(|handing| knows(handing.between.producer)) {
                 return true;
             }
         }
@@ -351,7 +296,7 @@ impl<'a> Nest<'a, '_> {
         for (copy, handing, makes, _) in self.handed(k) {
             let slot = copy.slot(self.b);
             match copy.staged.way {
-                Way::Load if handing.parties.is_released_by(role, handing.multicast.is_some()) => {
+                Way::Load if handing.between.is_released_by(role, handing.multicast.is_some()) => {
                     handing.release_empty(self.b, slot)
                 }
                 Way::Load => {}
@@ -417,10 +362,10 @@ impl<'a> Nest<'a, '_> {
             return;
         };
         let slot = self.next_slot(at);
-        match handing.parties.from == role {
+        match handing.between.producer == role {
             true => {
                 self.await_empty(handing, slot, *parity);
-                if handing.parties.own {
+                if handing.between.reads_own {
                     self.b.sync();
                 }
                 let memory = self.renewed(at, slot);
@@ -435,16 +380,16 @@ impl<'a> Nest<'a, '_> {
                     }
                     self.b.release(handing.full, slot, Receivers::Own);
                 }
-                if handing.parties.own {
+                if handing.between.reads_own {
                     self.b.sync();
                     self.values.instances.push(instance);
                 }
             }
             false => slice(self),
         }
-        if handing.parties.to.contains(&role) {
+        if handing.between.consumers.contains(&role) {
             let loops = self.children.iter().find(|child| child.0 == at).map_or(0, |child| child.1);
-            if !self.learns(loops, Some(at), |other| handing.parties.to.contains(&other)) {
+            if !self.learns(loops, Some(at), |other| handing.between.consumers.contains(&other)) {
                 self.await_full(handing, slot, *parity);
             }
             let memory = self.in_slot(at, slot);
@@ -459,9 +404,9 @@ impl<'a> Nest<'a, '_> {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         for at in here {
             let Storage { handing, parity, .. } = &self.around.storage[at];
-            let Some(handing) = handing.as_ref().filter(|handing| handing.parties.has(role)) else { continue };
+            let Some(handing) = handing.as_ref().filter(|handing| handing.between.has(role)) else { continue };
             let slot = self.next_slot(at);
-            if handing.parties.to.contains(&role) {
+            if handing.between.consumers.contains(&role) {
                 self.b.release(handing.empty, slot, Receivers::Own);
             }
             let parity = *parity;

@@ -20,14 +20,15 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
-use super::Analysed;
-use super::hand::{Handing, Parties};
+use super::hand::Handing;
 use super::stage::{Frame, Nest, Point};
 use super::staging::{slot_after, swizzled};
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
+use crate::plan::Analysed;
+use crate::plan::roles::ProducerConsumers;
 use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
 
 /// An instance of a stage that can be read at this point.
@@ -173,8 +174,8 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
             b.buffer_in(part - 1, buffer)
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
-        let parties = Parties::of_stage(stages, at);
-        let handing = parties.map(|parties| Handing::of_stage(b, parties, roles, stage));
+        let between = ProducerConsumers::of_stage(stages, at);
+        let handing = between.map(|between| Handing::of_stage(b, between, roles, stage));
         Storage { buffers, handing, slot: None, parity: None }
     };
     (0..stages.len()).map(|at| of(at, b)).collect()

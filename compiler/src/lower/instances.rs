@@ -44,7 +44,7 @@ use super::staging::{self, Copy};
 use crate::domain::AxisId;
 use crate::extent::Var;
 use crate::kernel_ir::{Builder, Type, ValueId};
-use crate::tma::staged::Way;
+use crate::plan::staged::Way;
 
 impl<'a> Nest<'a, '_> {
     /// The copies inside so many loops that are not handed to other roles.

@@ -52,41 +52,14 @@ use tilewright_kernel::info::Workspace;
 use tilewright_kernel::info::{Argument, ParameterKind};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
-use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
-use crate::holes::Holes;
 use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
-use crate::memory::banks::Use;
+use crate::plan::Analysed;
+use crate::plan::roles::ProducerConsumers;
+use crate::plan::staged::Staged;
 use crate::program::Program;
-use crate::schedule::accesses::StageRead;
-use crate::schedule::{Role, Stage};
-use crate::schedule::{accesses::Access, vector::Vector};
+use crate::schedule::Role;
 use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
-use crate::tma::demand::Waiver;
-use crate::tma::staged::Staged;
-
-/// A stage with everything that was found out about it.
-#[derive(Clone, Debug)]
-pub struct Analysed {
-    /// The stage.
-    pub stage: Stage,
-    /// Its index maps.
-    pub symbolic: Symbolic,
-    /// Its predicates.
-    pub holes: Holes,
-    /// Its vectorised leaf.
-    pub vector: Option<Vector>,
-    /// Its accesses of tensors.
-    pub accesses: Vec<Access>,
-    /// Its accesses of shared memory.
-    pub banks: Vec<Use>,
-    /// Its reads of what other stages hold.
-    pub reads: Vec<StageRead>,
-    /// Copies of what it reads, staged in shared memory.
-    pub staged: Vec<Staged>,
-    /// Predicates that terms need not test where these copies are read.
-    pub waived: Vec<Waiver>,
-}
 
 /// An entry point and when it is correct.
 #[derive(Clone, Debug)]
@@ -262,17 +235,17 @@ fn entry(
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     let more_blocks = outer().count() > 1;
     let mut nests = |builder: &mut Builder, role: Option<usize>| {
-        let has_part = |parties: Option<&hand::Parties>, own: Option<usize>| match (role, parties) {
-            (Some(role), Some(parties)) => parties.has(role),
+        let has_part = |between: Option<&ProducerConsumers>, own: Option<usize>| match (role, between) {
+            (Some(role), Some(between)) => between.has(role),
             (role, _) => own == role,
         };
         for (storage, analysed) in storage.iter_mut().zip(stages) {
-            if has_part(storage.handing.as_ref().map(|h| &h.parties), analysed.stage.role) {
+            if has_part(storage.handing.as_ref().map(|h| &h.between), analysed.stage.role) {
                 storage.begin(&analysed.stage, builder);
             }
         }
         for copy in copies.iter_mut().flatten() {
-            if has_part(copy.handing.as_ref().map(|h| &h.parties), copy.staged.role) {
+            if has_part(copy.handing.as_ref().map(|h| &h.between), copy.staged.role) {
                 copy.begin(builder, role);
             }
         }
@@ -294,7 +267,7 @@ fn entry(
             tiles::end(builder, &copies, role);
         }
         let fetches = |storage: &inner::Storage| {
-            storage.handing.as_ref().is_some_and(|h| h.in_background && Some(h.parties.from) == role)
+            storage.handing.as_ref().is_some_and(|h| h.in_background && Some(h.between.producer) == role)
         };
         if storage.iter().any(fetches) {
             // Threads end when their fetches have.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tilewright_kernel::algorithm::Compare;
 
 use crate::kernel_ir::{Builder, Range, Receivers, Type, ValueId};
-use crate::tma::multicast::Multicast;
+use crate::plan::staged::Multicast;
 
 /// Which of the blocks that take a copy together this one is.
 pub(super) fn digit(b: &mut Builder, multicast: &Multicast) -> ValueId {

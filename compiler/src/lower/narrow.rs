@@ -15,12 +15,13 @@ use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Var, absolute, grows};
+use crate::plan::staged::MOST_ELEMENTS;
 use crate::program::{Program, expressions};
 use crate::schedule::ROOT;
-use crate::tma::staged::MOST_ELEMENTS;
 
 use super::across::{Layout, most_blocks};
-use super::{Analysed, parts};
+use super::parts;
+use crate::plan::Analysed;
 
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;

@@ -8,10 +8,10 @@
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::{ElementType, Size, SizeOp};
 
-use super::Analysed;
 use super::across::most_blocks;
 use super::inner::components;
 use crate::extent::{Expr, Facts};
+use crate::plan::Analysed;
 use crate::schedule::Stage;
 
 /// Elements of the part of a block, for components of so many bytes.

@@ -4,8 +4,7 @@
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::Analysed;
-use super::hand::{Handing, Parties};
+use super::hand::Handing;
 use super::multicast;
 use super::value::{expression, size};
 use crate::domain::AxisId;
@@ -13,9 +12,10 @@ use crate::extent::{Expr, Var};
 use crate::kernel_ir::{
     BarrierId, Buffer, BufferId, Builder, Range, Sharing, TensorPart, Transfer, Type, ValueId, VariableId,
 };
+use crate::plan::Analysed;
+use crate::plan::roles::ProducerConsumers;
+use crate::plan::staged::{Axis, Form, MOST_ELEMENTS, Part, Staged, Step, Way};
 use crate::schedule::{PLACEHOLDER, Role};
-use crate::tma::Form;
-use crate::tma::staged::{Axis, MOST_ELEMENTS, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -122,8 +122,8 @@ pub(super) fn copies<'a>(
         b.line(analysed.stage.statement as u32 + 1);
         let sequence = analysed.stage.sequence();
         let copies = analysed.staged.iter().filter(|_| staged).map(|copy| {
-            let parties = Parties::of_copy(stages, at, copy);
-            let declared = Copy::new(b, copy, map, &sequence, (parties, roles), index);
+            let between = ProducerConsumers::of_copy(stages, at, copy);
+            let declared = Copy::new(b, copy, map, &sequence, (between, roles), index);
             map += u16::from(copy.has_map());
             declared
         });
@@ -140,7 +140,7 @@ impl<'a> Copy<'a> {
         staged: &'a Staged,
         map: u16,
         sequence: &[AxisId],
-        (parties, roles): (Option<Parties>, &[Role]),
+        (between, roles): (Option<ProducerConsumers>, &[Role]),
         index: Type,
     ) -> Self {
         let buffer = b.buffer(Buffer {
@@ -152,7 +152,7 @@ impl<'a> Copy<'a> {
             sharing: Sharing::Block,
         });
         let expects = (staged.way == Way::Load).then_some(1);
-        let handing = parties.map(|parties| Handing::of_copy(b, parties, roles, staged));
+        let handing = between.map(|between| Handing::of_copy(b, between, roles, staged));
         let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.barrier(staged.barriers()), |h| h.full));
         Self {
             staged,

@@ -8,9 +8,8 @@ use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::*;
 use crate::kernel_ir::{IndexOp, Kernel, Op, RegionId, Signature, StatementKind};
+use crate::plan::staged::{Boxed, NotRuns};
 use crate::region::Interval;
-use crate::tma::NotRuns;
-use crate::tma::view::Boxed;
 
 /// Which tile of an instance, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,12 +14,12 @@
 //! it (`syncs`), slots of rings and phases of barriers are variables of the kernel that go on where they stopped, and
 //! variables of accumulators are declared anew.
 
-use super::Analysed;
 use super::across::clusters;
 use super::staging::Copy;
 use crate::extent::Facts;
 use crate::kernel_ir::{Builder, Range, Type, ValueId};
-use crate::tma::staged::Way;
+use crate::plan::Analysed;
+use crate::plan::staged::Way;
 
 /// A tile's number is below this, as that of a block is.
 const MOST_TILES: i64 = i32::MAX as i64;

@@ -3,7 +3,7 @@
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::LaidOutVector;
 use crate::domain::Symbolic;
-use crate::lower::Analysed;
+use crate::plan::Analysed;
 use crate::schedule::vector::{Vector, read, written};
 use crate::schedule::{self, Layout, Stage};
 use crate::source::ast::Place;

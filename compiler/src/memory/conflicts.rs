@@ -7,13 +7,16 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::banks::{Cycles, Degree, POINTS, Shape, Use, Walk, Where};
+use super::banks::{POINTS, Shape, Walk, Where};
 use super::fetch;
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::{BankConflicts, Remedy};
 use crate::domain::Xor;
 use crate::extent::{Expr, Facts, Var};
-use crate::lower::Analysed;
+use crate::plan::Analysed;
+use crate::plan::cycles::{Cycles, Degree, Use};
+use crate::plan::roles::readers;
+use crate::plan::staged::{Part, Staged, Step, Way};
 use crate::program::Program;
 use crate::schedule::accesses::{Access, StageRead};
 use crate::schedule::vector::Vector;
@@ -21,8 +24,6 @@ use crate::schedule::{self, Layout, Stage, accesses, vector};
 use crate::source::Span;
 use crate::source::ast::Place;
 use crate::target::SHARED_BYTES;
-use crate::tma::check::readers;
-use crate::tma::staged::{Part, Staged, Step, Way};
 
 /// Most accesses of a warp that are looked at for each layout that is tried.
 const TRIED_POINTS: usize = 32;

@@ -23,10 +23,10 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::staged::Axis;
 use crate::diag::tw04xx::Remainder;
 use crate::domain::{Arithmetic, AxisId, AxisKind, Domain, NewAxis, Op};
 use crate::extent::{Expr, Facts, gcd, lcm};
+use crate::plan::staged::{Axis, TileAxis};
 use crate::source::{Span, ast::SplitSide};
 
 /// Bytes after which every pattern repeats.
@@ -35,15 +35,6 @@ const PERIOD: i128 = 1024;
 const TOGETHER: i128 = 4096;
 /// Most values of axes that are computed to compare two layouts.
 const VALUES: i128 = 1 << 26;
-
-/// An axis of the tile, and its slots.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TileAxis {
-    /// Its name.
-    pub name: String,
-    /// Slots along it.
-    pub extent: i128,
-}
 
 /// What an op on axes of the tile does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

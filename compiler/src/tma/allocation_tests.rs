@@ -2,8 +2,8 @@
 //! maps of its own.
 
 use super::*;
+use crate::plan::staged::{Boxed, TileAxis};
 use crate::region::Interval;
-use crate::tma::view::Boxed;
 
 /// A repeatable stream of choices.
 struct Draw(u64);

@@ -2,17 +2,18 @@
 
 use super::loops::Reader;
 use super::plan::{Around, plan};
-use super::staged::{Axis, Staged, Way};
 use super::{Level, demand, rivals, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
 use crate::diag::tw05xx::SharedBudget;
 use crate::diag::tw05xx_roles::{IdleRole, UnsaidRole};
-use crate::domain::{AxisId, AxisKind, Binding, Unit};
+use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
-use crate::lower::{Analysed, hand};
+use crate::plan::Analysed;
+use crate::plan::roles::{ProducerConsumers, consumers, readers, under};
+use crate::plan::staged::{Axis, Staged, Way};
 use crate::program::{Program, Stage, expressions};
 use crate::schedule::accesses::Access;
 use crate::schedule::{self, Role, ranks};
@@ -57,13 +58,13 @@ pub fn stage_copies(
         }
         // Of tiles that follow each other, who makes a copy for itself takes one at a time.
         if let (Some(ring), true) = (&copy.ast.clauses.ring, staged.ring > 1 && staged.attach.is_none())
-            && hand::Parties::of_copy(analysed, at, &staged).is_none()
+            && ProducerConsumers::of_copy(analysed, at, &staged).is_none()
         {
             one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
             continue;
         }
         if let (Some(span), true, None) =
-            (one.multicast(), !roles.is_empty(), hand::Parties::of_copy(analysed, at, &staged))
+            (one.multicast(), !roles.is_empty(), ProducerConsumers::of_copy(analysed, at, &staged))
         {
             one.not_yet("a `multicast` for the role that makes it", span, Some("let another role make the copy"));
             continue;
@@ -99,42 +100,6 @@ pub fn stage_copies(
         let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, global: false, span });
     }
-}
-
-/// The stages that take what a copy holds, which stands in a loop of the stage with position `at`.
-pub(crate) fn consumers(analysed: &[Analysed], at: usize, staged: &Staged) -> Vec<usize> {
-    let takes = |n: &usize| {
-        let reads = analysed[*n].accesses.iter().filter(|access| !access.is_write);
-        reads.into_iter().any(|access| staged.is_for(access.parameter, access.value))
-    };
-    under(analysed, at, staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
-}
-
-/// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand
-/// in loops inside that place; each with the stages around it, from that one on.
-pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
-    let host = &analysed[at].stage;
-    // A copy without a place is refused.
-    match copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text)) {
-        Some(leaf) => under(analysed, at, Some(leaf)),
-        None => vec![(at, vec![at])],
-    }
-}
-
-/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its
-/// loops.
-fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, Vec<usize>)> {
-    let host = &analysed[at].stage;
-    // Any axis of the grid is around the whole block.
-    let leaf = leaf.or(host.distribution.grid.first().copied());
-    let place = leaf.map(|leaf| schedule::Attach::new(at, host, leaf, Unit::Cta));
-    let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
-    let chain = |n: usize| match &place {
-        Some(place) => Some((n, schedule::chain_under(&stage, n, place)?)),
-        None => (n == at).then(|| (n, vec![n])),
-    };
-    // What threads fetch, they fetch from the tensor.
-    (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
 }
 
 /// The accesses of the last stage of a chain, in the block that runs an iteration of the first one: see

@@ -19,32 +19,14 @@ use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
 use tilewright_kernel::info::Role;
 
 use super::reach::Level;
-use super::staged::{Staged, Way};
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::{Expr, Facts, System};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
-use crate::lower::Analysed;
+use crate::plan::staged::{Staged, Way};
+use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::{INLINE_LIMIT, Program, expressions};
 use crate::schedule::accesses::{Access, Inner, stage_scope};
-
-/// What a reader demands of the holes that a predicate would keep away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Demand {
-    /// They may hold anything: what is made of them is not stored.
-    Anything,
-    /// Those of these copies must be zero, and are.
-    Zero(Vec<String>),
-}
-
-/// A predicate that is not tested where terms are computed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiver {
-    /// Position in [`Holes::kept`](crate::holes::Holes::kept).
-    pub predicate: usize,
-    /// Why not.
-    pub demand: Demand,
-}
 
 /// The predicates that the reduction of a stage need not test before its terms. Copies that have to be sent out of
 /// bounds for that are marked.

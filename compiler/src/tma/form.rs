@@ -10,40 +10,12 @@
 
 use tilewright_kernel::tensor_map::{GRANULE, MAX_BOX, Promotion, Swizzle};
 
-use super::staged::{BETWEEN_NAMES, Part, Staged, Step};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
+use crate::plan::staged::{BETWEEN_NAMES, Form, NotRuns, Part, Staged, Step};
 
 /// Most bytes of an instance: a phase of an mbarrier counts no more (PTX manual, "Contents of the mbarrier object").
 const MOST_BYTES: i128 = (1 << 20) - 1;
-
-/// Which instructions copy an instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Tiles of a tensor map: `cp.async.bulk.tensor`.
-    Tiles(NotRuns),
-    /// Contiguous runs of so many elements, by their addresses: `cp.async.bulk`.
-    Runs(i128),
-}
-
-/// Why a copy goes by tiles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotRuns {
-    /// Only the accelerator's tiles are swizzled.
-    Swizzled,
-    /// What the L2 cache fetches together is a property of a tensor map.
-    Promoted,
-    /// Boxes of this axis have holes: an element stride, or a last box that is cut.
-    Holes(String),
-    /// Boxes of this axis are not known to lie inside the tensor.
-    Ends(String),
-    /// So many runs of so many elements, more than tiles.
-    Short(i128, i128),
-    /// Runs are not known to start and end at multiples of 16 bytes.
-    Granule,
-    /// More than an instance can have.
-    TooLong,
-}
 
 impl Staged {
     /// Chooses the form. A run needs no tensor map, which a multiprocessor would have to fetch before the first copy,

@@ -5,10 +5,9 @@ use tilewright_kernel::tensor_map::Swizzle;
 use super::allocation::{Allocation, Elsewhere, TileOp, TileOpKind, Unrecognised};
 use super::proposal;
 use super::rules::Refused;
-use super::staged::{Axis, Part, Staged};
-use super::view::Boxed;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::extent::Facts;
+use crate::plan::staged::{Axis, Boxed, Part, Staged};
 use crate::source::{Span, ast};
 
 impl Axis {

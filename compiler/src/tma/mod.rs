@@ -50,7 +50,6 @@ mod refuse;
 mod rivals;
 pub mod rules;
 pub mod slots;
-pub mod staged;
 mod tiles;
 pub mod view;
 pub mod witness;
@@ -60,5 +59,4 @@ mod plan_tests;
 #[cfg(test)]
 mod tests;
 
-pub use form::{Form, NotRuns};
 pub use reach::{Level, Reach, level};

@@ -9,50 +9,16 @@
 use crate::diag::tw03xx_multicast::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
 use crate::extent::{Budget, Expr, Search, Var};
-use crate::lower::Analysed;
+use crate::plan::Analysed;
 use crate::schedule::{self, ranks};
 use crate::source::{Span, ast};
 
 use super::check::One;
 use super::rules::Refused;
-use super::staged::Axis;
+use crate::plan::staged::{Axis, Multicast};
 
 /// Steps that a search for different copies may take.
 const STEPS: u64 = 20_000;
-
-/// Blocks of a cluster that take each instance of a copy together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Multicast {
-    /// How many they are.
-    pub blocks: u32,
-    /// From one of them to the next, in numbers of blocks.
-    pub stride: u32,
-    /// Blocks of the cluster.
-    pub cluster: u32,
-    /// The axis whose boxes they divide among each other, one each: a position in
-    /// [`Staged::axes`](super::staged::Staged::axes). The first of them copies all, if none.
-    pub by: Option<usize>,
-    /// The axis of the cluster, for readers.
-    pub along: String,
-}
-
-impl Multicast {
-    /// Which of them a block of the cluster is.
-    pub const fn digit(&self, rank: u32) -> u32 {
-        rank / self.stride % self.blocks
-    }
-
-    /// The block that is the first of those that a block takes copies with.
-    pub const fn first(&self, rank: u32) -> u32 {
-        rank - self.digit(rank) * self.stride
-    }
-
-    /// The blocks that read what this block copies, and fill their slots again only once all of them have: one bit for
-    /// each number in the cluster.
-    pub fn readers(&self, rank: u32) -> u32 {
-        (0..self.blocks).fold(0, |mask, n| mask | 1 << (self.first(rank) + n * self.stride))
-    }
-}
 
 /// What a `multicast` says, of a stage in whose loops a copy stands.
 #[derive(Clone, Debug)]
@@ -296,32 +262,4 @@ impl<'a> One<'a> {
 /// The leaf of a variable.
 fn leaf(stage: &schedule::Stage, var: Var) -> AxisId {
     stage.domain.leaves[var as usize - stage.facts.dims()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// All ways to divide up to 8 blocks among three axes: the blocks that differ along one axis alone, by the
-    /// definition.
-    #[test]
-    fn readers_differ_along_the_axis_alone() {
-        for [a, b, c] in (1..=8).flat_map(|a| (1..=8).flat_map(move |b| (1..=8).map(move |c| [a, b, c]))) {
-            let cluster: u32 = a * b * c;
-            if cluster > 8 {
-                continue;
-            }
-            let digits = |rank: u32| [rank / (b * c), rank / c % b, rank % c];
-            for (axis, (blocks, stride)) in [(a, b * c), (b, c), (c, 1)].into_iter().enumerate() {
-                let along = String::new();
-                let multicast = Multicast { blocks, stride, cluster, by: None, along };
-                for rank in 0..cluster {
-                    let same = |other: u32| (0..3).all(|n| n == axis || digits(rank)[n] == digits(other)[n]);
-                    let readers = (0..cluster).filter(|other| same(*other)).fold(0, |mask, other| mask | 1 << other);
-                    assert_eq!(multicast.readers(rank), readers, "{rank} of {a} x {b} x {c} along {axis}");
-                    assert_eq!(multicast.digit(rank), digits(rank)[axis]);
-                }
-            }
-        }
-    }
 }

@@ -1,15 +1,14 @@
 //! Whole schedules: the dimensions that are inferred, the levels, and what is refused.
 
 use super::Level;
-use super::form::{Form, NotRuns};
 use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::rules::Refused;
-use super::staged::{Part, Staged};
 use super::view::Refusal;
 use crate::diag::Diagnostics;
 use crate::domain::Symbolic;
 use crate::extent::Facts;
+use crate::plan::staged::{Form, NotRuns, Part, Staged};
 use crate::program::{build, expressions};
 use crate::region::NotATile;
 use crate::schedule;
@@ -42,7 +41,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let staged = plan(around, &readers, (parameter as u16, tensor), copy, None)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
-    let dimension = |axis: &super::staged::Axis| {
+    let dimension = |axis: &crate::plan::staged::Axis| {
         let stride = facts.normal(&axis.stride.scale(bytes)).show(&names);
         format!("⟨{}, {stride}, {}, {}⟩", axis.size.show(&names), axis.boxed.box_size, axis.boxed.element_stride)
     };
@@ -416,7 +415,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let staged = staged.collect();
     let vector = schedule::vector::Vector::of(&stage, &facts);
     let reads = Vec::new();
-    let analysed = crate::lower::Analysed {
+    let analysed = crate::plan::Analysed {
         stage,
         symbolic,
         holes,

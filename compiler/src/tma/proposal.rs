@@ -2,8 +2,7 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::allocation::TileAxis;
-use super::staged::{Part, Staged};
+use crate::plan::staged::{Part, Staged, TileAxis};
 
 /// `layout […] swizzle n`: what counts tiles, then the axes of the tile as the boxes made them, in this order.
 pub(super) fn sugar(staged: &Staged, order: &[usize], mode: Swizzle) -> String {

@@ -5,7 +5,6 @@ use super::check::One;
 use super::cover::Gap;
 use super::layout::NotWritten;
 use super::rules::Refused;
-use super::staged::Staged;
 use super::view::Refusal;
 use crate::diag::tw01xx::WrongRank;
 use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken, UnknownAxis};
@@ -17,8 +16,9 @@ use crate::diag::tw03xx_store::{GapProblem, NotWhole, StoreGranule, StoreHoles, 
 use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem, UnwrittenLayout};
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::extent::{Budget, Expr, Facts, Search, Var};
-use crate::lower::Analysed;
 use crate::memory::multiples;
+use crate::plan::Analysed;
+use crate::plan::staged::Staged;
 use crate::program::expressions;
 use crate::region::NotATile;
 use crate::schedule::MOST_SLOTS;

@@ -6,11 +6,11 @@ use super::cover::Gap;
 use super::layout::NotWritten;
 use super::multicast;
 use super::reach::Level;
-use super::staged::{MOST_ELEMENTS, Staged};
 use super::view::Refusal;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
+use crate::plan::staged::{MOST_ELEMENTS, Staged};
 use crate::region::NotATile;
 use crate::source::Span;
 

@@ -3,11 +3,10 @@
 
 use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
-use super::form::Form;
 use super::reach::{Level, Reach, level};
-use super::staged::{Axis, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
+use crate::plan::staged::{Axis, Form, Part, Staged, Step, Way};
 use crate::schedule::PLACEHOLDER;
 use crate::schedule::vector::{Along, Vector};
 

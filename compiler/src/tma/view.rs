@@ -8,8 +8,9 @@
 //! where the region starts. Ops after them act on the axes of the tile, and say how it lies in shared memory (step 4;
 //! see `allocation`).
 
-use super::allocation::{TileAxis, TileOp, TileOpKind};
+use super::allocation::{TileOp, TileOpKind};
 use crate::extent::{Expr, Facts};
+use crate::plan::staged::{Boxed, TileAxis};
 use crate::source::{Span, ast};
 
 /// Most ops on axes of a tile.
@@ -36,25 +37,6 @@ pub struct ViewAxis {
     pub padded: bool,
     /// Its box, if it was boxed.
     pub boxed: Option<Boxed>,
-}
-
-/// A boxing split, and the striding split of its box.
-#[derive(Clone, Debug)]
-pub struct Boxed {
-    /// Elements that the box spans.
-    pub box_size: i128,
-    /// Distance of two slots; 1 for a dense tile.
-    pub element_stride: i128,
-    /// Axes that count boxes, outermost first; none if the axis is one box.
-    pub coordinates: Vec<String>,
-    /// Axes of the tile, outermost first; none for a box of one element.
-    pub tile: Vec<TileAxis>,
-    /// The axis that counts phases, if there is a striding split.
-    pub phase: Option<String>,
-    /// The op.
-    pub span: Span,
-    /// The striding split, if there is one.
-    pub striding: Option<Span>,
 }
 
 /// Why an op of a view is refused.

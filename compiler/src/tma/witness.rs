@@ -2,9 +2,9 @@
 //! accelerator does.
 
 use super::slots::{Copy, Slot, content};
-use super::staged::{Axis, Staged};
 use crate::domain::Symbolic;
 use crate::extent::{Budget, Facts, Search};
+use crate::plan::staged::{Axis, Staged};
 
 /// Steps that a search may take.
 const STEPS: u64 = 60_000;

@@ -17,7 +17,7 @@ use tilewright::kernel::info::MapInfo;
 use tilewright::{Device, EmulatorOptions, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::tma::staged::Staged;
+use tilewright_compiler::plan::staged::Staged;
 
 /// A kernel and what is expected of it.
 struct Case {

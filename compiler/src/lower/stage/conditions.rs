@@ -9,8 +9,8 @@ use crate::extent::{Expr, Var};
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
+use crate::plan::staged::Way;
 use crate::schedule::{self, AXIS, ROOT};
-use crate::tma::staged::Way;
 
 /// What must hold for a point to do anything.
 #[derive(Clone, Copy)]

@@ -4,9 +4,6 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
-use super::form::Form;
-use super::multicast::Multicast;
-use super::view::Boxed;
 use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::Evict;
@@ -71,7 +68,7 @@ pub struct Staged {
 }
 
 /// Stands between the names of a composite in [`Axis::name`].
-pub(super) const BETWEEN_NAMES: char = '·';
+pub const BETWEEN_NAMES: char = '·';
 
 /// An axis of the TMA domain with what an instance copies along it.
 #[derive(Clone, Debug)]
@@ -163,4 +160,122 @@ pub struct Step {
     pub part: Part,
     /// Elements that one step takes.
     pub stride: i128,
+}
+
+/// Which instructions copy an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Tiles of a tensor map: `cp.async.bulk.tensor`.
+    Tiles(NotRuns),
+    /// Contiguous runs of so many elements, by their addresses: `cp.async.bulk`.
+    Runs(i128),
+}
+
+/// Why a copy goes by tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRuns {
+    /// Only the accelerator's tiles are swizzled.
+    Swizzled,
+    /// What the L2 cache fetches together is a property of a tensor map.
+    Promoted,
+    /// Boxes of this axis have holes: an element stride, or a last box that is cut.
+    Holes(String),
+    /// Boxes of this axis are not known to lie inside the tensor.
+    Ends(String),
+    /// So many runs of so many elements, more than tiles.
+    Short(i128, i128),
+    /// Runs are not known to start and end at multiples of 16 bytes.
+    Granule,
+    /// More than an instance can have.
+    TooLong,
+}
+
+/// Blocks of a cluster that take each instance of a copy together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Multicast {
+    /// How many they are.
+    pub blocks: u32,
+    /// From one of them to the next, in numbers of blocks.
+    pub stride: u32,
+    /// Blocks of the cluster.
+    pub cluster: u32,
+    /// The axis whose boxes they divide among each other, one each: a position in
+    /// [`Staged::axes`]. The first of them copies all, if none.
+    pub by: Option<usize>,
+    /// The axis of the cluster, for readers.
+    pub along: String,
+}
+
+impl Multicast {
+    /// Which of them a block of the cluster is.
+    pub const fn digit(&self, rank: u32) -> u32 {
+        rank / self.stride % self.blocks
+    }
+
+    /// The block that is the first of those that a block takes copies with.
+    pub const fn first(&self, rank: u32) -> u32 {
+        rank - self.digit(rank) * self.stride
+    }
+
+    /// The blocks that read what this block copies, and fill their slots again only once all of them have: one bit for
+    /// each number in the cluster.
+    pub fn readers(&self, rank: u32) -> u32 {
+        (0..self.blocks).fold(0, |mask, n| mask | 1 << (self.first(rank) + n * self.stride))
+    }
+}
+
+/// A boxing split, and the striding split of its box.
+#[derive(Clone, Debug)]
+pub struct Boxed {
+    /// Elements that the box spans.
+    pub box_size: i128,
+    /// Distance of two slots; 1 for a dense tile.
+    pub element_stride: i128,
+    /// Axes that count boxes, outermost first; none if the axis is one box.
+    pub coordinates: Vec<String>,
+    /// Axes of the tile, outermost first; none for a box of one element.
+    pub tile: Vec<TileAxis>,
+    /// The axis that counts phases, if there is a striding split.
+    pub phase: Option<String>,
+    /// The op.
+    pub span: Span,
+    /// The striding split, if there is one.
+    pub striding: Option<Span>,
+}
+
+/// An axis of the tile, and its slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileAxis {
+    /// Its name.
+    pub name: String,
+    /// Slots along it.
+    pub extent: i128,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Multicast;
+
+    /// All ways to divide up to 8 blocks among three axes: the blocks that differ along one axis alone, by the
+    /// definition.
+    #[test]
+    fn readers_differ_along_the_axis_alone() {
+        for [a, b, c] in (1..=8).flat_map(|a| (1..=8).flat_map(move |b| (1..=8).map(move |c| [a, b, c]))) {
+            let cluster: u32 = a * b * c;
+            if cluster > 8 {
+                continue;
+            }
+            let digits = |rank: u32| [rank / (b * c), rank / c % b, rank % c];
+            for (axis, (blocks, stride)) in [(a, b * c), (b, c), (c, 1)].into_iter().enumerate() {
+                let along = String::new();
+                let multicast = Multicast { blocks, stride, cluster, by: None, along };
+                for rank in 0..cluster {
+                    let same = |other: u32| (0..3).all(|n| n == axis || digits(rank)[n] == digits(other)[n]);
+                    let readers = (0..cluster).filter(|other| same(*other)).fold(0, |mask, other| mask | 1 << other);
+                    assert_eq!(multicast.readers(rank), readers, "{rank} of {a} x {b} x {c} along {axis}");
+                    assert_eq!(multicast.digit(rank), digits(rank)[axis]);
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,55 @@
+//! The plan of a kernel: its stages with everything that was found out about them. Rooms before `lower` fill it, one
+//! after the other; `lower` and `explain` read it.
+
+pub mod cycles;
+pub mod roles;
+pub mod staged;
+
+use crate::domain::Symbolic;
+use crate::holes::Holes;
+use crate::schedule::Stage;
+use crate::schedule::accesses::{Access, StageRead};
+use crate::schedule::vector::Vector;
+use cycles::Use;
+use staged::Staged;
+
+/// A stage with everything that was found out about it.
+#[derive(Clone, Debug)]
+pub struct Analysed {
+    /// The stage.
+    pub stage: Stage,
+    /// Its index maps.
+    pub symbolic: Symbolic,
+    /// Its predicates.
+    pub holes: Holes,
+    /// Its vectorised leaf.
+    pub vector: Option<Vector>,
+    /// Its accesses of tensors.
+    pub accesses: Vec<Access>,
+    /// Its accesses of shared memory.
+    pub banks: Vec<Use>,
+    /// Its reads of what other stages hold.
+    pub reads: Vec<StageRead>,
+    /// Copies of what it reads, staged in shared memory.
+    pub staged: Vec<Staged>,
+    /// Predicates that terms need not test where these copies are read.
+    pub waived: Vec<Waiver>,
+}
+
+/// What a reader demands of the holes that a predicate would keep away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// They may hold anything: what is made of them is not stored.
+    Anything,
+    /// Those of these copies must be zero, and are.
+    Zero(Vec<String>),
+}
+
+/// A predicate that is not tested where terms are computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    /// Position in [`Holes::kept`](crate::holes::Holes::kept).
+    pub predicate: usize,
+    /// Why not.
+    pub demand: Demand,
+}

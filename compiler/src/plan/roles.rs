@@ -1,0 +1,98 @@
+//! Who makes what is staged, and who reads it: stages, and the roles that run them.
+
+use super::Analysed;
+use super::staged::{Staged, Way};
+use crate::domain::{AxisId, Unit};
+use crate::program::Stage;
+use crate::schedule::{self, taken};
+
+/// The stages that take what a copy holds, which stands in a loop of the stage with position `at`.
+pub(crate) fn consumers(analysed: &[Analysed], at: usize, staged: &Staged) -> Vec<usize> {
+    let takes = |n: &usize| {
+        let reads = analysed[*n].accesses.iter().filter(|access| !access.is_write);
+        reads.into_iter().any(|access| staged.is_for(access.parameter, access.value))
+    };
+    under(analysed, at, staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
+}
+
+/// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand
+/// in loops inside that place; each with the stages around it, from that one on.
+pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
+    let host = &analysed[at].stage;
+    // A copy without a place is refused.
+    match copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text)) {
+        Some(leaf) => under(analysed, at, Some(leaf)),
+        None => vec![(at, vec![at])],
+    }
+}
+
+/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its
+/// loops.
+pub(crate) fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, Vec<usize>)> {
+    let host = &analysed[at].stage;
+    // Any axis of the grid is around the whole block.
+    let leaf = leaf.or(host.distribution.grid.first().copied());
+    let place = leaf.map(|leaf| schedule::Attach::new(at, host, leaf, Unit::Cta));
+    let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
+    let chain = |n: usize| match &place {
+        Some(place) => Some((n, schedule::chain_under(&stage, n, place)?)),
+        None => (n == at).then(|| (n, vec![n])),
+    };
+    // What threads fetch, they fetch from the tensor.
+    (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
+}
+
+/// Who makes something, and who reads it: positions among the roles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProducerConsumers {
+    pub producer: usize,
+    /// Who else reads it.
+    pub consumers: Vec<usize>,
+    /// Whether its producer does, too: its threads wait for each other.
+    pub reads_own: bool,
+}
+
+impl ProducerConsumers {
+    /// Those of a stage; none if its own role alone reads it.
+    pub fn of_stage(stages: &[Analysed], at: usize) -> Option<Self> {
+        let stage = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
+        let reads = |n: &usize| {
+            let mut reads = stages[*n].reads.iter();
+            stages[*n].stage.sees.contains(&at)
+                && reads.any(|r| taken(&stage, *n, (r.source, r.value), r.in_terms) == Some(at))
+        };
+        let readers = (0..stages.len()).filter(reads).filter_map(|n| stages[n].stage.role);
+        Self::new(stages[at].stage.role?, readers)
+    }
+
+    /// Those of a copy that stands in the loops of the stage with a position.
+    pub fn of_copy(stages: &[Analysed], at: usize, staged: &Staged) -> Option<Self> {
+        match staged.way {
+            Way::Load => {
+                let readers = consumers(stages, at, staged).into_iter().filter_map(|n| stages[n].stage.role);
+                Self::new(staged.role?, readers)
+            }
+            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter()),
+        }
+    }
+
+    fn new(producer: usize, readers: impl Iterator<Item = usize>) -> Option<Self> {
+        let mut consumers: Vec<usize> = readers.collect();
+        consumers.sort_unstable();
+        consumers.dedup();
+        let reads_own = consumers.contains(&producer);
+        consumers.retain(|role| *role != producer);
+        (!consumers.is_empty()).then_some(Self { producer, consumers, reads_own })
+    }
+
+    /// Whether a role says that it has read a slot. A producer need not say so to itself, but to other blocks that fill
+    /// the slot with it.
+    pub fn is_released_by(&self, role: usize, several: bool) -> bool {
+        self.consumers.contains(&role) || several && self.reads_own && self.producer == role
+    }
+
+    /// Whether a role produces or reads it.
+    pub fn has(&self, role: usize) -> bool {
+        self.producer == role || self.consumers.contains(&role)
+    }
+}
