@@ -13,10 +13,10 @@
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in `memory`.
 //!
-//! Lanes that a thread accesses together in the buffer of a stage in shared memory ([`written`], [`read`]) are neighbours
-//! in the buffer, and start at a multiple of their number: the formula above, for the place of an element in the buffer;
-//! where chunks of 16 bytes change places, lanes of one chunk. An exclusive or is the same for all lanes where both its
-//! operands are.
+//! Lanes that a thread accesses together in the buffer of a stage in shared memory ([`written`], [`read`]) are
+//! neighbours in the buffer, and start at a multiple of their number: the formula above, for the place of an element in
+//! the buffer; where chunks of 16 bytes change places, lanes of one chunk. An exclusive or is the same for all lanes
+//! where both its operands are.
 
 use super::accesses::{Access, of_roots};
 use super::{Layout, Spot, Stage};

@@ -24,12 +24,12 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `check`, `refuse` | the copies of a kernel: whose they are, what zeros take, the budget; what is said why not |
-//! | `plan`, `rules` | one copy, from what was written to a [`Staged`](staged::Staged); the rules of tensor maps |
+//! | `plan`, `rules` | one copy, from what was written to a [`Staged`](crate::plan::staged::Staged); the rules of tensor maps |
 //! | `loops` | where a copy stands, and which loops inside move what its readers ask for |
 //! | `multicast` | which blocks of a cluster take a copy together, and which slice each copies |
 //! | `rivals` | which of several copies of one tensor a read takes |
 //! | `view`, `cover` | the axes that are boxed; whether an instance computes all that it holds of them |
-//! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
+//! | `layout`, `tiles` | the order of the buffer; its tiles and their level |
 //! | `allocation`, `proposal` | ops on axes of the tile: the swizzle that they are, or what to write instead |
 //! | `demand` | what a reader folds in of the holes, and which predicates that saves |
 //! | `form` | whether an instance is copied by tiles or by runs of memory |
