@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::copies::counted;
-use crate::kernel_ir::{BufferId, InRoles, Kernel, Memory, Sharing, StatementKind};
+use crate::kernel_ir::{AccessKind, BufferId, Engine, InRoles, Kernel, Sharing, StatementKind};
 
 /// Who accesses a buffer.
 #[derive(Clone, Debug, Default)]
@@ -29,25 +29,21 @@ pub fn text(kernel: &Kernel) -> String {
             StatementKind::Sync => blocks += 1,
             StatementKind::SyncWarpgroup => warpgroups += 1,
             StatementKind::SyncWarp => warps += 1,
-            StatementKind::Store(store) | StatementKind::Spread(store) => {
-                if let Memory::Buffer(b) = store.memory {
-                    uses[b.index()].stored = true;
-                }
-            }
-            StatementKind::Load(load) => {
-                if let Memory::Buffer(b) = load.memory {
-                    uses[b.index()].loaded = true;
-                }
-            }
-            StatementKind::Fetch(fetch) => uses[fetch.buffer.index()].fetched = true,
-            StatementKind::Transfer(transfer) => match transfer.barrier {
-                Some(_) => uses[transfer.buffer.index()].filled = true,
-                None => uses[transfer.buffer.index()].taken = true,
-            },
             StatementKind::Await { barrier, .. } => {
                 waited.insert(barrier.0);
             }
-            _ => {}
+            kind => {
+                for access in kind.effects().accesses() {
+                    let Some(found) = access.buffer().map(|buffer| &mut uses[buffer.index()]) else { continue };
+                    match (access.by, access.kind) {
+                        (Engine::Thread, AccessKind::Write) => found.stored = true,
+                        (Engine::CpAsync, _) => found.fetched = true,
+                        (Engine::Tma, AccessKind::Write) => found.filled = true,
+                        (Engine::Thread, AccessKind::Read) => found.loaded = true,
+                        (Engine::Tma, AccessKind::Read) => found.taken = true,
+                    }
+                }
+            }
         }
     }
     let map = kernel.shared_map();

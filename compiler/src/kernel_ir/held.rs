@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use super::effects::Inside;
 use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
 use crate::target::register_limit;
 
@@ -140,35 +141,46 @@ impl Analysis<'_> {
         }
     }
 
+    /// The variable that a statement reads.
+    fn variable_read(&self, kind: &StatementKind) -> Option<VariableId> {
+        let StatementKind::Let(value) = kind else { return None };
+        match self.kernel.value(*value).op {
+            Op::Get(v) => Some(v),
+            _ => None,
+        }
+    }
+
     /// What is live before a region, given what is after it.
     fn backward(&mut self, region: RegionId, mut live: Set) -> Set {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate().rev() {
-            match &statement.kind {
-                StatementKind::Let(value) => {
-                    if let Op::Get(v) = kernel.value(*value).op {
+            let effects = statement.kind.effects();
+            match effects.inside {
+                Inside::Nothing => {
+                    if let Some(v) = effects.sets {
+                        live.remove(v);
+                    }
+                    if let Some(v) = self.variable_read(&statement.kind) {
                         live.insert(v);
                     }
+                    if is_exchange(&statement.kind) {
+                        self.live.insert((region.index(), at), live.clone());
+                    }
                 }
-                StatementKind::Declare(v, _) | StatementKind::Set(v, _) => live.remove(*v),
-                StatementKind::If(branch) => {
+                Inside::If(branch) => {
                     let then = self.backward(branch.then, live.clone());
                     if let Some(otherwise) = branch.otherwise {
                         live = self.backward(otherwise, live);
                     }
                     live.join(&then);
                 }
-                StatementKind::Elect(part) => {
-                    let inside = self.backward(*part, live.clone());
-                    live.join(&inside);
-                }
-                StatementKind::Roles(roles) => {
-                    for role in roles {
-                        let inside = self.backward(role.body, live.clone());
-                        live.join(&inside);
+                inside @ (Inside::Elect(_) | Inside::Roles(_)) => {
+                    for part in inside.regions() {
+                        let own = self.backward(part, live.clone());
+                        live.join(&own);
                     }
                 }
-                StatementKind::Loop(inner) => {
+                Inside::Loop(inner) => {
                     loop {
                         let head = self.backward(inner.body, live.clone());
                         if !live.join(&head) {
@@ -177,10 +189,6 @@ impl Analysis<'_> {
                     }
                     self.live.insert((region.index(), at), live.clone());
                 }
-                kind if is_exchange(kind) => {
-                    self.live.insert((region.index(), at), live.clone());
-                }
-                _ => {}
             }
         }
         live
@@ -189,20 +197,26 @@ impl Analysis<'_> {
     fn forward(&mut self, region: RegionId, past: &mut Past) {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-            match &statement.kind {
-                StatementKind::Let(value) => {
-                    if let Op::Get(v) = kernel.value(*value).op {
+            match statement.kind.effects().inside {
+                Inside::Nothing => {
+                    if let Some(v) = self.variable_read(&statement.kind) {
                         past.read.insert(v);
                     }
-                }
-                StatementKind::Declare(v, value) | StatementKind::Set(v, value) => {
-                    past.read.remove(*v);
-                    match self.width(*value) {
-                        0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
-                        _ => past.set.insert(*v),
+                    if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = &statement.kind {
+                        past.read.remove(*v);
+                        match self.width(*value) {
+                            0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
+                            _ => past.set.insert(*v),
+                        }
+                    }
+                    if is_exchange(&statement.kind)
+                        && let Some(live) = self.live.get(&(region.index(), at))
+                    {
+                        let held = live.meet(&past.set).meet(&past.read);
+                        self.found(held);
                     }
                 }
-                StatementKind::If(branch) => {
+                Inside::If(branch) => {
                     let mut other = past.clone();
                     self.forward(branch.then, past);
                     if let Some(otherwise) = branch.otherwise {
@@ -211,22 +225,16 @@ impl Analysis<'_> {
                     past.set.join(&other.set);
                     past.read.join(&other.read);
                 }
-                StatementKind::Elect(part) => {
-                    let other = past.clone();
-                    self.forward(*part, past);
-                    past.set.join(&other.set);
-                    past.read.join(&other.read);
-                }
-                StatementKind::Roles(roles) => {
+                inside @ (Inside::Elect(_) | Inside::Roles(_)) => {
                     let before = past.clone();
-                    for role in roles {
+                    for part in inside.regions() {
                         let mut own = before.clone();
-                        self.forward(role.body, &mut own);
+                        self.forward(part, &mut own);
                         past.set.join(&own.set);
                         past.read.join(&own.read);
                     }
                 }
-                StatementKind::Loop(inner) => {
+                Inside::Loop(inner) => {
                     let before = past.clone();
                     loop {
                         let mut around = past.clone();
@@ -246,13 +254,6 @@ impl Analysis<'_> {
                         self.found(held);
                     }
                 }
-                kind if is_exchange(kind) => {
-                    if let Some(live) = self.live.get(&(region.index(), at)) {
-                        let held = live.meet(&past.set).meet(&past.read);
-                        self.found(held);
-                    }
-                }
-                _ => {}
             }
         }
     }
@@ -260,23 +261,15 @@ impl Analysis<'_> {
     /// The variables that a region reads, and those that it changes.
     fn inside(&self, region: RegionId, used: &mut Set, changed: &mut Set) {
         for statement in &self.kernel.region(region).statements {
-            match &statement.kind {
-                StatementKind::Let(value) => {
-                    if let Op::Get(v) = self.kernel.value(*value).op {
-                        used.insert(v);
-                    }
-                }
-                StatementKind::Set(v, value) if self.width(*value) > 0 => changed.insert(*v),
-                StatementKind::If(branch) => {
-                    for part in [Some(branch.then), branch.otherwise].into_iter().flatten() {
-                        self.inside(part, used, changed);
-                    }
-                }
-                StatementKind::Elect(part) => self.inside(*part, used, changed),
-                StatementKind::Roles(roles) => roles.iter().for_each(|role| self.inside(role.body, used, changed)),
-                StatementKind::Loop(inner) => self.inside(inner.body, used, changed),
-                _ => {}
+            if let Some(v) = self.variable_read(&statement.kind) {
+                used.insert(v);
             }
+            if let StatementKind::Set(v, value) = statement.kind
+                && self.width(value) > 0
+            {
+                changed.insert(v);
+            }
+            statement.kind.effects().inside.regions().for_each(|part| self.inside(part, used, changed));
         }
     }
 

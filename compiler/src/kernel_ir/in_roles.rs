@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{BufferId, Kernel, Memory, RegionId, Role, StatementKind};
+use super::effects::Inside;
+use super::{BufferId, Kernel, RegionId, Role};
 
 /// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none
 /// outside of roles.
@@ -76,38 +77,22 @@ impl InRoles {
 
     fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
         self.of_regions[region.index()] = role;
-        let mut uses = |memory: Memory, reads: bool| {
-            if let Memory::Buffer(buffer) = memory {
-                self.of_buffers[buffer.index()][usize::from(reads)].insert(role);
-            }
-        };
         let mut inner = Vec::new();
         for statement in &kernel.region(region).statements {
-            match &statement.kind {
-                StatementKind::Loop(l) => inner.push((l.body, role)),
-                StatementKind::If(branch) => {
-                    inner.extend(std::iter::once(branch.then).chain(branch.otherwise).map(|side| (side, role)));
+            let effects = statement.kind.effects();
+            for access in effects.accesses() {
+                let Some(buffer) = access.buffer() else { continue };
+                self.of_buffers[buffer.index()][usize::from(access.reads())].insert(role);
+                if let Some(barrier) = effects.barrier {
+                    self.filled[barrier.index()] = Some(buffer);
                 }
-                StatementKind::Elect(part) => inner.push((*part, role)),
-                StatementKind::Roles(roles) => {
-                    inner.extend(roles.iter().enumerate().map(|(n, role)| (role.body, Some(n))));
-                }
-                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => uses(load.memory, true),
-                StatementKind::Store(store) | StatementKind::Spread(store) => uses(store.memory, false),
-                StatementKind::Fetch(fetch) => uses(Memory::Buffer(fetch.buffer), false),
-                StatementKind::Transfer(transfer) => {
-                    uses(Memory::Buffer(transfer.buffer), transfer.barrier.is_none());
-                    if let Some(barrier) = transfer.barrier {
-                        self.filled[barrier.index()] = Some(transfer.buffer);
-                    }
-                }
-                StatementKind::Expect { barrier, .. }
-                | StatementKind::Await { barrier, .. }
-                | StatementKind::Release { barrier, .. }
-                | StatementKind::ReleaseFetches { barrier, .. } => {
-                    self.of_barriers[barrier.index()].insert(role);
-                }
-                _ => {}
+            }
+            if let Some(barrier) = effects.barrier {
+                self.of_barriers[barrier.index()].insert(role);
+            }
+            match effects.inside {
+                Inside::Roles(roles) => inner.extend(roles.iter().enumerate().map(|(n, role)| (role.body, Some(n)))),
+                inside => inner.extend(inside.regions().map(|region| (region, role))),
             }
         }
         for (region, role) in inner {

@@ -50,6 +50,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `builder`, `reduction` | makes values and statements; the steps of reductions and what they start from |
+//! | `effects` | what each statement does, in one table: operands, accesses, what is inside it |
 //! | `facts` | ranges of index integers, agreement between threads |
 //! | `held` | what a thread must hold in registers |
 //! | `in_roles` | which role runs what |
@@ -58,6 +59,7 @@
 //! | `print` | text for readers |
 
 mod builder;
+mod effects;
 mod facts;
 mod held;
 mod in_roles;
@@ -77,6 +79,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
+pub use effects::{Access, AccessKind, Effects, Elements, Engine, Inside};
 pub use facts::{Facts, Range};
 pub use held::{Held, held};
 pub use in_roles::InRoles;

@@ -225,19 +225,11 @@ impl Checker<'_> {
         }
         // What the region bound ends with it.
         for statement in &region.statements {
-            match &statement.kind {
-                StatementKind::Let(value) => self.close(*value),
-                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
-                    load.results().for_each(|value| self.close(value));
-                }
-                StatementKind::Shuffle { result, .. } => self.close(*result),
-                StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => self.close(*result),
-                StatementKind::Declare(variable, _) => {
-                    if let Some(binding) = self.declared.get_mut(variable.index()) {
-                        *binding = Binding::Closed;
-                    }
-                }
-                _ => {}
+            statement.kind.effects().binds().for_each(|value| self.close(value));
+            if let StatementKind::Declare(variable, _) = statement.kind
+                && let Some(binding) = self.declared.get_mut(variable.index())
+            {
+                *binding = Binding::Closed;
             }
         }
     }

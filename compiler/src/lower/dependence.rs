@@ -17,7 +17,8 @@ use super::since::Access;
 use super::terms::{Meaning, Terms, Ways, both};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
 use crate::kernel_ir::{
-    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Role, Sharing, StatementKind, Store, ValueId,
+    AccessKind, BufferId, Elements, Engine, Facts, Inside, Kernel, Op, Range, RegionId, Role, Sharing, StatementKind,
+    ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
 
@@ -78,20 +79,12 @@ impl Step {
     }
 }
 
-/// One access of a group.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    offset: ValueId,
-    lanes: u32,
-    predicate: Option<ValueId>,
-}
-
 /// A group: where it is, and what it accesses.
 struct Site {
     buffer: BufferId,
     steps: Vec<Step>,
     /// None if there are too many groups to look at, or other blocks take part.
-    members: Option<Vec<Member>>,
+    members: Option<Vec<Elements>>,
 }
 
 /// The accesses of a kernel.
@@ -158,7 +151,7 @@ impl<'a> Dependences<'a> {
                 | StatementKind::Set(..)
                 | StatementKind::Shuffle { .. } => continue,
                 kind => {
-                    match self.access(kind) {
+                    match Self::access(kind) {
                         Some((buffer, kind, member)) => {
                             let same = open.get(&buffer).filter(|known| known.0 == kind).map(|known| known.1);
                             let group = same.unwrap_or_else(|| self.begin(buffer, kind, steps, count));
@@ -203,35 +196,16 @@ impl<'a> Dependences<'a> {
         group
     }
 
-    fn access(&self, kind: &StatementKind) -> Option<(BufferId, Kind, Member)> {
-        match kind {
-            StatementKind::Load(load) => match load.memory {
-                Memory::Buffer(buffer) => {
-                    let member = Member { offset: load.offset, lanes: load.lanes, predicate: load.predicate };
-                    Some((buffer, Kind::Load, member))
-                }
-                _ => None,
-            },
-            StatementKind::Store(store) => match store.memory {
-                Memory::Buffer(buffer) => {
-                    let lanes = store.values.len() as u32;
-                    Some((buffer, Kind::Store, Member { offset: store.offset, lanes, predicate: None }))
-                }
-                _ => None,
-            },
-            // It writes zeros where its predicate does not hold.
-            StatementKind::Fetch(fetch) => {
-                Some((fetch.buffer, Kind::Fetch, Member { offset: fetch.to, lanes: fetch.lanes, predicate: None }))
-            }
-            StatementKind::LoadPeer {
-                load: Load { memory: Memory::Buffer(buffer), offset, lanes, predicate, .. },
-                ..
-            } => Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: *lanes, predicate: *predicate })),
-            StatementKind::Spread(Store { memory: Memory::Buffer(buffer), offset, values }) => {
-                Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: values.len() as u32, predicate: None }))
-            }
-            _ => None,
-        }
+    fn access(kind: &StatementKind) -> Option<(BufferId, Kind, Elements)> {
+        kind.effects().accesses().find_map(|access| {
+            let kind = match (access.by, access.kind) {
+                _ if access.of_cluster => Kind::Peer,
+                (Engine::CpAsync, _) => Kind::Fetch,
+                (Engine::Thread | Engine::Tma, AccessKind::Read) => Kind::Load,
+                (Engine::Thread | Engine::Tma, AccessKind::Write) => Kind::Store,
+            };
+            Some((access.buffer()?, kind, access.elements?))
+        })
     }
 
     /// Who accesses an element in `later` that a thread accessed before: itself alone, or other threads of a unit.
@@ -303,19 +277,17 @@ fn uniform(kernel: &Kernel) -> Vec<bool> {
 fn assignments(kernel: &Kernel, region: RegionId, all: bool, found: &mut Vec<(usize, ValueId, bool)>) {
     let agreed = |value: ValueId| kernel.value(value).facts.uniform;
     for statement in &kernel.region(region).statements {
-        match &statement.kind {
-            StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
-                found.push((variable.index(), *value, all));
-            }
-            StatementKind::Loop(l) => assignments(kernel, l.body, all && agreed(l.count), found),
-            StatementKind::If(branch) => {
-                let sides = std::iter::once(branch.then).chain(branch.otherwise);
-                sides.for_each(|side| assignments(kernel, side, all && agreed(branch.condition), found));
-            }
-            StatementKind::Elect(part) => assignments(kernel, *part, false, found),
-            StatementKind::Roles(roles) => roles.iter().for_each(|role| assignments(kernel, role.body, all, found)),
-            _ => {}
+        if let StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) = &statement.kind {
+            found.push((variable.index(), *value, all));
         }
+        let inside = statement.kind.effects().inside;
+        let all = match inside {
+            Inside::Nothing | Inside::Roles(_) => all,
+            Inside::Loop(l) => all && agreed(l.count),
+            Inside::If(branch) => all && agreed(branch.condition),
+            Inside::Elect(_) => false,
+        };
+        inside.regions().for_each(|part| assignments(kernel, part, all, found));
     }
 }
 
@@ -448,7 +420,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn new(of: &'a Dependences<'a>, before: Access, sites: [&Site; 2], members: [&Member; 2]) -> Self {
+    fn new(of: &'a Dependences<'a>, before: Access, sites: [&Site; 2], members: [&Elements; 2]) -> Self {
         let kernel = of.kernel;
         let mut integers = Integers::new();
         for (d, dim) in kernel.signature.dims.iter().enumerate() {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::terms::{MOST_WAYS, Meaning, Terms, Ways, both};
 use crate::extent::{Expr, System, Var};
-use crate::kernel_ir::{Kernel, Memory, Op, Range, RegionId, StatementKind, ValueId};
+use crate::kernel_ir::{Access, Engine, Inside, Kernel, Memory, Op, Range, RegionId, StatementKind, ValueId};
 
 /// Something that decides which way a path takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,18 +205,18 @@ impl Guards {
         let mut terms = Terms::new(kernel, Plain(kernel));
         let (mut found, mut twice) = (BTreeSet::new(), BTreeSet::new());
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
-            let (fact, decides) = match &statement.kind {
-                StatementKind::If(branch) => {
+            let (fact, decides) = match statement.kind.effects().inside {
+                Inside::If(branch) => {
                     let sides = std::iter::once(branch.then).chain(branch.otherwise);
                     (Fact::Holds(branch.condition), sides.into_iter().any(|side| matters(kernel, side)))
                 }
-                StatementKind::Loop(l) => {
+                Inside::Loop(l) => {
                     let last = terms.expression(l.count).sub(&Expr::constant(1));
                     parts.last.insert(variable(kernel, l.index), last);
                     bodies.insert(l.body, l.index);
                     (Fact::Runs(l.count), kernel.value(l.count).facts.range.low < 1 && matters(kernel, l.body))
                 }
-                _ => continue,
+                Inside::Nothing | Inside::Elect(_) | Inside::Roles(_) => continue,
             };
             if decides && kernel.value(fact.value()).facts.uniform && !found.insert(fact) {
                 twice.insert(fact);
@@ -328,18 +328,23 @@ impl Guards {
 
 /// Whether a region has barriers, or touches what they order.
 fn matters(kernel: &Kernel, region: RegionId) -> bool {
-    kernel.region(region).statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Loop(l) => matters(kernel, l.body),
-        StatementKind::If(branch) => {
-            matters(kernel, branch.then) || branch.otherwise.is_some_and(|side| matters(kernel, side))
+    let of_tensor = |access: Access| access.by == Engine::Thread && matches!(access.memory, Memory::Parameter(_));
+    kernel.region(region).statements.iter().any(|statement| {
+        let effects = statement.kind.effects();
+        match effects.inside {
+            Inside::Roles(_) => true,
+            Inside::Loop(_) | Inside::If(_) | Inside::Elect(_) => {
+                effects.inside.regions().any(|part| matters(kernel, part))
+            }
+            Inside::Nothing if effects.accesses().next().is_some() => !effects.accesses().all(of_tensor),
+            Inside::Nothing => !matches!(
+                statement.kind,
+                StatementKind::Let(_)
+                    | StatementKind::Declare(..)
+                    | StatementKind::Set(..)
+                    | StatementKind::Shuffle { .. }
+            ),
         }
-        StatementKind::Elect(part) => matters(kernel, *part),
-        StatementKind::Load(load) => !matches!(load.memory, Memory::Parameter(_)),
-        StatementKind::Store(store) => !matches!(store.memory, Memory::Parameter(_)),
-        StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..) | StatementKind::Shuffle { .. } => {
-            false
-        }
-        _ => true,
     })
 }
 

@@ -12,7 +12,7 @@
 
 use super::syncs::Pass;
 use crate::extent::Expr;
-use crate::kernel_ir::{BufferId, InRoles, Kernel, Memory, RegionId, StatementKind};
+use crate::kernel_ir::{BufferId, Engine, InRoles, Inside, Kernel, RegionId, StatementKind};
 
 /// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
 pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
@@ -54,12 +54,11 @@ impl Conflicts {
         let mut renewed = vec![false; count];
         let mut foreign = vec![false; count];
         for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
-            match &statement.kind {
-                StatementKind::Renew { buffer, .. } => renewed[buffer.index()] = true,
-                StatementKind::Fetch(fetch) => foreign[fetch.buffer.index()] = true,
-                StatementKind::Transfer(transfer) => foreign[transfer.buffer.index()] = true,
-                _ => {}
+            if let StatementKind::Renew { buffer, .. } = statement.kind {
+                renewed[buffer.index()] = true;
             }
+            let accesses = statement.kind.effects().accesses().filter(|access| access.by != Engine::Thread);
+            accesses.filter_map(|access| access.buffer()).for_each(|buffer| foreign[buffer.index()] = true);
         }
         let is_plain =
             |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1 && kernel.parts[b].is_none();
@@ -86,23 +85,23 @@ impl Conflicts {
     /// What is live before a region, from what is live after it.
     fn region(&mut self, kernel: &Kernel, region: RegionId, live: &mut Vec<bool>) {
         for statement in kernel.region(region).statements.iter().rev() {
-            match &statement.kind {
-                StatementKind::Load(load) => {
-                    if let Memory::Buffer(buffer) = load.memory {
-                        live[buffer.index()] = true;
+            let effects = statement.kind.effects();
+            match effects.inside {
+                Inside::Nothing => {
+                    for access in effects.accesses() {
+                        match access.buffer() {
+                            Some(buffer) if access.reads() => live[buffer.index()] = true,
+                            Some(buffer) => self.meets(buffer, live),
+                            None => {}
+                        }
                     }
-                }
-                StatementKind::Store(store) => {
-                    if let Memory::Buffer(buffer) = store.memory {
+                    if let StatementKind::Renew { buffer, .. } = statement.kind {
                         self.meets(buffer, live);
+                        live[buffer.index()] = false;
                     }
                 }
-                StatementKind::Renew { buffer, .. } => {
-                    self.meets(*buffer, live);
-                    live[buffer.index()] = false;
-                }
-                StatementKind::Elect(part) => self.region(kernel, *part, live),
-                StatementKind::Roles(roles) => {
+                Inside::Elect(part) => self.region(kernel, part, live),
+                Inside::Roles(roles) => {
                     let behind = live.clone();
                     for role in roles {
                         let mut inside = behind.clone();
@@ -110,7 +109,7 @@ impl Conflicts {
                         live.iter_mut().zip(inside).for_each(|(a, b)| *a |= b);
                     }
                 }
-                StatementKind::If(branch) => {
+                Inside::If(branch) => {
                     let mut other = live.clone();
                     self.region(kernel, branch.then, live);
                     if let Some(otherwise) = branch.otherwise {
@@ -118,7 +117,7 @@ impl Conflicts {
                     }
                     live.iter_mut().zip(other).for_each(|(a, b)| *a |= b);
                 }
-                StatementKind::Loop(l) => loop {
+                Inside::Loop(l) => loop {
                     let before = live.clone();
                     let mut inside = live.clone();
                     self.region(kernel, l.body, &mut inside);
@@ -128,7 +127,6 @@ impl Conflicts {
                         break;
                     }
                 },
-                _ => {}
             }
         }
     }
@@ -139,7 +137,7 @@ mod tests {
     use tilewright_kernel::ElementType;
 
     use super::*;
-    use crate::kernel_ir::{Buffer, Builder, Sharing, Signature, Type};
+    use crate::kernel_ir::{Buffer, Builder, Memory, Sharing, Signature, Type};
 
     /// A kernel of buffers `a`, `b`, … of so many elements each, written as steps: `a=` begins an instance and writes
     /// it, `a?` reads it, `|` is a barrier, `(` and `)` are a loop, `<` and `>` a branch. For each buffer the one that

@@ -64,8 +64,8 @@ use super::guards::{Fact, Guards, Known};
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement, StatementKind,
-    TensorPart, ValueId,
+    BufferId, Engine, InRoles, Inside, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement,
+    StatementKind, TensorPart, ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
 
@@ -143,16 +143,12 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
 /// Every barrier with the loops around it.
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-        match &statement.kind {
-            StatementKind::Sync | StatementKind::SyncCluster => found.push((loops, region, at)),
-            StatementKind::Loop(l) => collect(kernel, l.body, loops + 1, found),
-            StatementKind::Roles(roles) => roles.iter().for_each(|role| collect(kernel, role.body, loops, found)),
-            StatementKind::If(branch) => {
-                collect(kernel, branch.then, loops, found);
-                branch.otherwise.iter().for_each(|otherwise| collect(kernel, *otherwise, loops, found));
-            }
-            _ => {}
+        if matches!(statement.kind, StatementKind::Sync | StatementKind::SyncCluster) {
+            found.push((loops, region, at));
         }
+        let inside = statement.kind.effects().inside;
+        let loops = loops + u32::from(matches!(inside, Inside::Loop(_)));
+        inside.regions().for_each(|part| collect(kernel, part, loops, found));
     }
 }
 
@@ -204,9 +200,8 @@ impl<'a> Pass<'a> {
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
-            if let StatementKind::Fetch(fetch) = &statement.kind {
-                fetched[fetch.buffer.index()] = true;
-            }
+            let fetches = statement.kind.effects().accesses().filter(|access| access.by == Engine::CpAsync);
+            fetches.filter_map(|access| access.buffer()).for_each(|buffer| fetched[buffer.index()] = true);
         }
         let mut first = BTreeSet::new();
         of_first_thread(kernel, Kernel::BODY, false, &mut first);
@@ -567,16 +562,11 @@ impl<'a> Pass<'a> {
 /// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before
 /// belongs to the last one.
 fn accessed(kind: &StatementKind) -> Option<BufferId> {
-    let memory = match kind {
-        StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => load.memory,
-        StatementKind::Store(store) | StatementKind::Spread(store) => store.memory,
-        StatementKind::Fetch(fetch) => Memory::Buffer(fetch.buffer),
-        StatementKind::Renew { buffer, .. } => Memory::Buffer(*buffer),
-        _ => return None,
-    };
-    match memory {
-        Memory::Buffer(buffer) => Some(buffer),
-        Memory::Parameter(_) | Memory::Workspace(_) => None,
+    match kind {
+        StatementKind::Renew { buffer, .. } => Some(*buffer),
+        kind => {
+            kind.effects().accesses().find(|access| access.by != Engine::Tma && access.buffer().is_some())?.buffer()
+        }
     }
 }
 
@@ -586,14 +576,16 @@ fn of_first_thread(kernel: &Kernel, region: RegionId, first: bool, found: &mut B
         found.insert(region);
     }
     for statement in &kernel.region(region).statements {
-        match &statement.kind {
-            StatementKind::Loop(l) => of_first_thread(kernel, l.body, first, found),
-            StatementKind::If(branch) => {
+        match statement.kind.effects().inside {
+            Inside::Nothing => {}
+            Inside::Loop(l) => of_first_thread(kernel, l.body, first, found),
+            Inside::If(branch) => {
                 of_first_thread(kernel, branch.then, first || is_first_thread(kernel, branch.condition), found);
                 branch.otherwise.iter().for_each(|otherwise| of_first_thread(kernel, *otherwise, first, found));
             }
-            StatementKind::Elect(part) => of_first_thread(kernel, *part, false, found),
-            _ => {}
+            Inside::Elect(part) => of_first_thread(kernel, part, false, found),
+            // Reductions, whose results one thread handles, are the matter of whole blocks.
+            Inside::Roles(_) => {}
         }
     }
 }
@@ -604,15 +596,12 @@ fn of_last_block(kernel: &Kernel, region: RegionId, last: bool, found: &mut BTre
         found.insert(region);
     }
     for statement in &kernel.region(region).statements {
-        match &statement.kind {
-            StatementKind::Loop(l) => of_last_block(kernel, l.body, last, found),
-            StatementKind::If(branch) => {
+        match statement.kind.effects().inside {
+            Inside::If(branch) => {
                 of_last_block(kernel, branch.then, last || is_last_block(kernel, branch.condition), found);
                 branch.otherwise.iter().for_each(|otherwise| of_last_block(kernel, *otherwise, last, found));
             }
-            StatementKind::Elect(part) => of_last_block(kernel, *part, last, found),
-            StatementKind::Roles(roles) => roles.iter().for_each(|role| of_last_block(kernel, role.body, last, found)),
-            _ => {}
+            inside => inside.regions().for_each(|part| of_last_block(kernel, part, last, found)),
         }
     }
 }

@@ -146,19 +146,13 @@ impl Pass<'_> {
                     let last = ends.above.sub(&Expr::constant(1));
                     let index = self.terms.meaning.fresh(Ends::count(last));
                     self.terms.stands_for(l.index, index);
-                    self.region(l.body);
-                }
-                StatementKind::If(branch) => {
-                    self.region(branch.then);
-                    branch.otherwise.into_iter().for_each(|otherwise| self.region(otherwise));
                 }
                 StatementKind::Transfer(Transfer { part: TensorPart::Tile { start, .. }, .. }) => {
                     start.iter().for_each(|start| self.fits(*start, MOST_BEHIND));
                 }
-                StatementKind::Elect(part) => self.region(*part),
-                StatementKind::Roles(roles) => roles.iter().for_each(|role| self.region(role.body)),
                 _ => {}
             }
+            statement.kind.effects().inside.regions().for_each(|part| self.region(part));
         }
     }
 

@@ -141,58 +141,13 @@ impl Builder {
         let Kernel { values, regions, .. } = &mut self.kernel;
         let mut used = vec![false; values.len()];
         let mut shuffled = BTreeMap::new();
-        let mut mark = |value: &ValueId| used[value.index()] = true;
         for statement in regions.iter().flat_map(|region| &region.statements) {
             match &statement.kind {
                 StatementKind::Let(_) => {}
                 StatementKind::Shuffle { value, result, .. } => {
                     shuffled.insert(*result, *value);
                 }
-                StatementKind::Declare(_, value) | StatementKind::Set(_, value) => mark(value),
-                StatementKind::Load(load) => {
-                    [load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
-                }
-                StatementKind::LoadPeer { rank, load } => {
-                    [*rank, load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
-                }
-                StatementKind::Store(store) | StatementKind::Spread(store) => {
-                    [store.offset].iter().chain(&store.values).for_each(&mut mark)
-                }
-                StatementKind::Loop(l) => mark(&l.count),
-                StatementKind::If(branch) => mark(&branch.condition),
-                StatementKind::Transfer(transfer) => {
-                    let Transfer { part, slot, offset, .. } = transfer;
-                    part.operands().iter().chain([slot, offset]).chain(&transfer.multicast).for_each(&mut mark);
-                }
-                StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
-                StatementKind::Release { slot, to, .. } => {
-                    mark(slot);
-                    if let Receivers::One(rank) = to {
-                        mark(rank);
-                    }
-                }
-                StatementKind::Expect { slot, .. }
-                | StatementKind::Renew { slot, .. }
-                | StatementKind::ReleaseFetches { slot, .. } => mark(slot),
-                StatementKind::Fetch(fetch) => {
-                    [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
-                }
-                StatementKind::Update(update) => [&update.offset, &update.value].into_iter().for_each(&mut mark),
-                StatementKind::Arrive { at, blocks, .. } => [at, blocks].into_iter().for_each(&mut mark),
-                StatementKind::Agree { predicate, .. } => mark(predicate),
-                StatementKind::Sync
-                | StatementKind::SyncWarpgroup
-                | StatementKind::SyncWarp
-                | StatementKind::SyncCluster
-                | StatementKind::CommitFetches
-                | StatementKind::AwaitLaunches
-                | StatementKind::AllowLaunches
-                | StatementKind::AwaitFetches { .. }
-                | StatementKind::Elect(_)
-                | StatementKind::Roles(_)
-                | StatementKind::Publish
-                | StatementKind::Commit
-                | StatementKind::AwaitReads { .. } => {}
+                kind => kind.effects().operands().for_each(|value| used[value.index()] = true),
             }
         }
         // Operands are older than what they are operands of.
@@ -214,19 +169,9 @@ impl Builder {
     fn drop_buffers(&mut self) {
         let Kernel { regions, buffers, lies_in, parts, .. } = &mut self.kernel;
         let mut used = vec![false; buffers.len()];
-        let of_statement = |kind: &mut StatementKind, f: &mut dyn FnMut(&mut BufferId)| match kind {
-            StatementKind::Load(Load { memory: Memory::Buffer(buffer), .. })
-            | StatementKind::LoadPeer { load: Load { memory: Memory::Buffer(buffer), .. }, .. }
-            | StatementKind::Store(Store { memory: Memory::Buffer(buffer), .. })
-            | StatementKind::Spread(Store { memory: Memory::Buffer(buffer), .. }) => f(buffer),
-            StatementKind::Fetch(fetch) => f(&mut fetch.buffer),
-            StatementKind::Transfer(transfer) => f(&mut transfer.buffer),
-            _ => {}
-        };
-        for statement in regions.iter_mut().flat_map(|region| &mut region.statements) {
-            of_statement(&mut statement.kind, &mut |buffer| {
-                used.get_mut(buffer.index()).into_iter().for_each(|u| *u = true)
-            });
+        for statement in regions.iter().flat_map(|region| &region.statements) {
+            let accessed = statement.kind.effects().accesses().filter_map(|access| access.buffer());
+            accessed.for_each(|buffer| used.get_mut(buffer.index()).into_iter().for_each(|u| *u = true));
         }
         // Numbers of no buffer stay such.
         let number = |buffer: &mut BufferId| {
@@ -236,12 +181,7 @@ impl Builder {
         for region in regions.iter_mut() {
             let is_kept = |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if used.get(buffer.index()) == Some(&false));
             region.statements.retain(is_kept);
-            for statement in &mut region.statements {
-                of_statement(&mut statement.kind, &mut |buffer| number(buffer));
-                if let StatementKind::Renew { buffer, .. } = &mut statement.kind {
-                    number(buffer);
-                }
-            }
+            region.statements.iter_mut().filter_map(|s| s.kind.buffer_mut()).for_each(number);
         }
         let mut at = 0;
         buffers.retain(|_| {

@@ -23,27 +23,18 @@ impl Entry<'_> {
         let accesses = self.kernel.regions.iter().flat_map(|Region { statements, .. }| statements);
         let mut addresses = Vec::new();
         for statement in accesses {
-            let (memory, offset) = match &statement.kind {
-                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
-                    (self.kernel.home(load.memory), load.offset)
-                }
-                StatementKind::Store(store) | StatementKind::Spread(store) => {
-                    (self.kernel.home(store.memory), store.offset)
-                }
-                StatementKind::Fetch(fetch) => {
-                    let (rest, _) = self.peel(Memory::Buffer(fetch.buffer), fetch.to);
-                    addresses.push((rest, Memory::Buffer(fetch.buffer), None));
-                    (Memory::Parameter(fetch.parameter), fetch.from)
-                }
-                StatementKind::Update(update) => (Memory::Workspace(update.workspace), update.offset),
-                StatementKind::Arrive { counters, at, .. } => (Memory::Workspace(*counters), *at),
-                StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) => {
-                    (Memory::Parameter(*parameter), *offset)
-                }
-                _ => continue,
-            };
-            let (rest, _) = self.peel(memory, offset);
-            addresses.push((rest, memory, None));
+            let accesses = statement.kind.effects().accesses();
+            let mut places: Vec<(Memory, ValueId)> =
+                accesses.filter_map(|a| Some((self.kernel.home(a.memory), a.elements?.offset))).collect();
+            if let StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) =
+                statement.kind
+            {
+                places.push((Memory::Parameter(parameter), offset));
+            }
+            for (memory, offset) in places {
+                let (rest, _) = self.peel(memory, offset);
+                addresses.push((rest, memory, None));
+            }
         }
         addresses.sort_unstable_by_key(|(offset, memory, _)| (*offset, *memory));
         addresses.dedup_by_key(|(offset, memory, _)| (*offset, *memory));

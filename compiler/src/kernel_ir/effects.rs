@@ -1,0 +1,325 @@
+//! What statements do, in one table: the values that they use and bind, the variable that they set, the memory that
+//! they access, their barrier, and the regions inside them.
+//!
+//! Whoever walks a kernel asks this table. The table has no row for "everything else", so that a new statement does not
+//! compile before it has one, and no walker passes it over.
+
+use super::{
+    BarrierId, BufferId, If, Load, Loop, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart, ValueId,
+    VariableId,
+};
+
+/// The row of a statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Effects<'a> {
+    few: [Option<ValueId>; 3],
+    many: &'a [ValueId],
+    /// The first value that it binds, and how many: the others follow it in [`Kernel::values`](super::Kernel::values).
+    bound: Option<(ValueId, u32)>,
+    /// The variable that it makes or gives another value.
+    pub sets: Option<VariableId>,
+    accesses: [Option<Access>; 2],
+    /// The barriers of which it uses one.
+    pub barrier: Option<BarrierId>,
+    /// What stands inside it.
+    pub inside: Inside<'a>,
+}
+
+/// What stands inside a statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Inside<'a> {
+    /// Nothing.
+    Nothing,
+    /// The body of a loop.
+    Loop(&'a Loop),
+    /// The sides of a branch.
+    If(&'a If),
+    /// What the elected thread runs.
+    Elect(RegionId),
+    /// What roles run at one time.
+    Roles(&'a [Role]),
+}
+
+/// An access of memory. Tensors that tiles of tensor maps are of are not among the memories: a map does not tell which
+/// tensor it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// What is accessed.
+    pub memory: Memory,
+    /// What is done to it.
+    pub kind: AccessKind,
+    /// Who does it.
+    pub by: Engine,
+    /// Whether it is the memory of other blocks of the cluster, too.
+    pub of_cluster: bool,
+    /// Which elements; none of a copy by the accelerator, which has places of its own.
+    pub elements: Option<Elements>,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// It reads.
+    Read,
+    /// It writes, or combines what is there with a value.
+    Write,
+}
+
+/// Who accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The thread itself.
+    Thread,
+    /// A fetch of the thread, which it goes on beside.
+    CpAsync,
+    /// The accelerator.
+    Tma,
+}
+
+/// Neighbouring elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements {
+    /// Element offset of the first one.
+    pub offset: ValueId,
+    /// How many.
+    pub lanes: u32,
+    /// Where they are accessed, if not always.
+    pub predicate: Option<ValueId>,
+}
+
+impl Access {
+    /// The buffer, if it is one.
+    pub const fn buffer(&self) -> Option<BufferId> {
+        match self.memory {
+            Memory::Buffer(buffer) => Some(buffer),
+            Memory::Parameter(_) | Memory::Workspace(_) => None,
+        }
+    }
+
+    /// Whether it reads.
+    pub fn reads(&self) -> bool {
+        self.kind == AccessKind::Read
+    }
+
+    const fn by_thread(memory: Memory, kind: AccessKind, elements: Elements) -> Self {
+        Self { memory, kind, by: Engine::Thread, of_cluster: false, elements: Some(elements) }
+    }
+
+    fn load(load: &Load) -> Self {
+        let elements = Elements { offset: load.offset, lanes: load.lanes, predicate: load.predicate };
+        Self::by_thread(load.memory, AccessKind::Read, elements)
+    }
+
+    fn store(store: &Store) -> Self {
+        let elements = Elements { offset: store.offset, lanes: store.values.len() as u32, predicate: None };
+        Self::by_thread(store.memory, AccessKind::Write, elements)
+    }
+}
+
+impl<'a> Effects<'a> {
+    const NONE: Self = Self {
+        few: [None; 3],
+        many: &[],
+        bound: None,
+        sets: None,
+        accesses: [None; 2],
+        barrier: None,
+        inside: Inside::Nothing,
+    };
+
+    /// The values that it uses.
+    pub fn operands(&self) -> impl Iterator<Item = ValueId> + use<'a> {
+        self.few.into_iter().flatten().chain(self.many.iter().copied())
+    }
+
+    /// The values that it binds where it stands; the index of a loop is bound in its body.
+    pub fn binds(&self) -> impl Iterator<Item = ValueId> + use<> {
+        self.bound.into_iter().flat_map(|(first, count)| (0..count).map(move |n| ValueId(first.0 + n)))
+    }
+
+    /// The memory that it accesses; of copies, what they read first.
+    pub fn accesses(&self) -> impl Iterator<Item = Access> + use<> {
+        self.accesses.into_iter().flatten()
+    }
+}
+
+impl Inside<'_> {
+    /// The regions, in order.
+    pub fn regions(self) -> impl Iterator<Item = RegionId> {
+        let (few, roles) = match self {
+            Self::Nothing => ([None; 2], &[][..]),
+            Self::Loop(l) => ([Some(l.body), None], &[][..]),
+            Self::If(branch) => ([Some(branch.then), branch.otherwise], &[][..]),
+            Self::Elect(part) => ([Some(part), None], &[][..]),
+            Self::Roles(roles) => ([None; 2], roles),
+        };
+        few.into_iter().flatten().chain(roles.iter().map(|role| role.body))
+    }
+}
+
+impl StatementKind {
+    /// What it does.
+    pub fn effects(&self) -> Effects<'_> {
+        let none = Effects::NONE;
+        let slot = |barrier, few| Effects { barrier: Some(barrier), few, ..none };
+        match self {
+            // What it is computed from, the value itself says.
+            Self::Let(value) => Effects { bound: Some((*value, 1)), ..none },
+            Self::Declare(variable, value) | Self::Set(variable, value) => {
+                Effects { sets: Some(*variable), few: [Some(*value), None, None], ..none }
+            }
+            Self::Load(load) => Effects {
+                few: [Some(load.offset), load.predicate, None],
+                many: &load.otherwise,
+                bound: Some((load.first, load.lanes)),
+                accesses: [Some(Access::load(load)), None],
+                ..none
+            },
+            Self::LoadPeer { rank, load } => Effects {
+                few: [Some(*rank), Some(load.offset), load.predicate],
+                many: &load.otherwise,
+                bound: Some((load.first, load.lanes)),
+                accesses: [Some(Access { of_cluster: true, ..Access::load(load) }), None],
+                ..none
+            },
+            Self::Store(store) => Effects {
+                few: [Some(store.offset), None, None],
+                many: &store.values,
+                accesses: [Some(Access::store(store)), None],
+                ..none
+            },
+            Self::Spread(store) => Effects {
+                few: [Some(store.offset), None, None],
+                many: &store.values,
+                accesses: [Some(Access { of_cluster: true, ..Access::store(store) }), None],
+                ..none
+            },
+            Self::Loop(l) => Effects { few: [Some(l.count), None, None], inside: Inside::Loop(l), ..none },
+            Self::If(branch) => {
+                Effects { few: [Some(branch.condition), None, None], inside: Inside::If(branch), ..none }
+            }
+            Self::Elect(part) => Effects { inside: Inside::Elect(*part), ..none },
+            Self::Roles(roles) => Effects { inside: Inside::Roles(roles), ..none },
+            Self::Fetch(fetch) => {
+                // It writes zeros where its predicate does not hold.
+                let [from, to] = [(fetch.from, fetch.predicate), (fetch.to, None)]
+                    .map(|(offset, predicate)| Some(Elements { offset, lanes: fetch.lanes, predicate }));
+                let access = |memory, kind, elements| {
+                    Some(Access { memory, kind, by: Engine::CpAsync, of_cluster: false, elements })
+                };
+                Effects {
+                    few: [Some(fetch.from), Some(fetch.to), fetch.predicate],
+                    accesses: [
+                        access(Memory::Parameter(fetch.parameter), AccessKind::Read, from),
+                        access(Memory::Buffer(fetch.buffer), AccessKind::Write, to),
+                    ],
+                    ..none
+                }
+            }
+            Self::Transfer(transfer) => {
+                let fills = transfer.barrier.is_some();
+                let access = |memory, writes, of_cluster| {
+                    let kind = if writes { AccessKind::Write } else { AccessKind::Read };
+                    Access { memory, kind, by: Engine::Tma, of_cluster, elements: None }
+                };
+                let buffer = access(Memory::Buffer(transfer.buffer), fills, transfer.multicast.is_some());
+                let tensor = match &transfer.part {
+                    TensorPart::Run { parameter, .. } => Some(access(Memory::Parameter(*parameter), !fills, false)),
+                    TensorPart::Tile { .. } => None,
+                };
+                Effects {
+                    few: [Some(transfer.slot), Some(transfer.offset), transfer.multicast],
+                    many: transfer.part.operands(),
+                    accesses: if fills { [tensor, Some(buffer)] } else { [Some(buffer), tensor] },
+                    barrier: transfer.barrier,
+                    ..none
+                }
+            }
+            Self::Shuffle { value, result, .. } => {
+                Effects { few: [Some(*value), None, None], bound: Some((*result, 1)), ..none }
+            }
+            Self::Agree { predicate, result } => {
+                Effects { few: [Some(*predicate), None, None], bound: Some((*result, 1)), ..none }
+            }
+            Self::Update(update) => {
+                let elements = Elements { offset: update.offset, lanes: 1, predicate: None };
+                let access = Access::by_thread(Memory::Workspace(update.workspace), AccessKind::Write, elements);
+                Effects { few: [Some(update.offset), Some(update.value), None], accesses: [Some(access), None], ..none }
+            }
+            Self::Arrive { counters, at, blocks, last, .. } => {
+                let elements = Elements { offset: *at, lanes: 1, predicate: None };
+                let access = Access::by_thread(Memory::Workspace(*counters), AccessKind::Write, elements);
+                Effects {
+                    few: [Some(*at), Some(*blocks), None],
+                    bound: Some((*last, 1)),
+                    accesses: [Some(access), None],
+                    ..none
+                }
+            }
+            Self::Renew { slot, .. } => Effects { few: [Some(*slot), None, None], ..none },
+            Self::Expect { barrier, slot: at, .. } | Self::ReleaseFetches { barrier, slot: at } => {
+                slot(*barrier, [Some(*at), None, None])
+            }
+            Self::Release { barrier, slot: at, to } => {
+                let rank = match to {
+                    Receivers::One(rank) => Some(*rank),
+                    Receivers::Own | Receivers::All => None,
+                };
+                slot(*barrier, [Some(*at), rank, None])
+            }
+            Self::Await { barrier, slot: at, parity } => slot(*barrier, [Some(*at), Some(*parity), None]),
+            Self::CommitFetches
+            | Self::AwaitFetches { .. }
+            | Self::Sync
+            | Self::SyncWarpgroup
+            | Self::SyncWarp
+            | Self::SyncCluster
+            | Self::Publish
+            | Self::AwaitLaunches
+            | Self::AllowLaunches
+            | Self::Commit
+            | Self::AwaitReads { .. } => none,
+        }
+    }
+
+    /// The buffer that it names, to be given another number.
+    pub fn buffer_mut(&mut self) -> Option<&mut BufferId> {
+        let memory = match self {
+            Self::Load(load) | Self::LoadPeer { load, .. } => &mut load.memory,
+            Self::Store(store) | Self::Spread(store) => &mut store.memory,
+            Self::Fetch(fetch) => return Some(&mut fetch.buffer),
+            Self::Transfer(transfer) => return Some(&mut transfer.buffer),
+            Self::Renew { buffer, .. } => return Some(buffer),
+            Self::Let(_)
+            | Self::Declare(..)
+            | Self::Set(..)
+            | Self::Loop(_)
+            | Self::If(_)
+            | Self::Elect(_)
+            | Self::Roles(_)
+            | Self::Shuffle { .. }
+            | Self::Agree { .. }
+            | Self::Update(_)
+            | Self::Arrive { .. }
+            | Self::Expect { .. }
+            | Self::ReleaseFetches { .. }
+            | Self::Release { .. }
+            | Self::Await { .. }
+            | Self::CommitFetches
+            | Self::AwaitFetches { .. }
+            | Self::Sync
+            | Self::SyncWarpgroup
+            | Self::SyncWarp
+            | Self::SyncCluster
+            | Self::Publish
+            | Self::AwaitLaunches
+            | Self::AllowLaunches
+            | Self::Commit
+            | Self::AwaitReads { .. } => return None,
+        };
+        match memory {
+            Memory::Buffer(buffer) => Some(buffer),
+            Memory::Parameter(_) | Memory::Workspace(_) => None,
+        }
+    }
+}
