@@ -7,8 +7,7 @@ use tilewright_kernel::info::Argument;
 
 use super::super::syncs;
 use super::*;
-use crate::kernel_ir::Type;
-use crate::kernel_ir::{Buffer, Builder, Dimension, Signature};
+use crate::kernel_ir::{Buffer, Builder, Dimension, Memory, Signature, Type};
 use crate::proof::{Launch, Verdict, check};
 
 /// The largest N.

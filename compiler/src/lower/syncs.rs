@@ -61,11 +61,11 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
-use super::since::{Access, Accesses, Since};
+use super::since::{self, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, Engine, InRoles, Inside, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement,
-    StatementKind, TensorPart, ValueId,
+    Access, AccessKind, BarrierId, BufferId, Effects, Engine, InRoles, Inside, Kernel, Memory, Op, ParameterKind,
+    Receivers, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
 
@@ -307,8 +307,10 @@ impl<'a> Pass<'a> {
                     paths.values_mut().for_each(|since| since.sync_cluster(self.kernel, threads));
                 }
                 kind => {
-                    let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
-                    if !paths.values_mut().all(|since| self.is_ordered(kind, (first, region), group, since)) {
+                    let first = self.first.contains(&region);
+                    let place = Place { region, first, group: self.dependences.group(region, at) };
+                    let effects = kind.effects();
+                    if !paths.values_mut().all(|since| self.is_ordered(kind, &effects, place, since)) {
                         return None;
                     }
                     if let Some(among) = self.among(kind, region, at) {
@@ -364,21 +366,21 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes in an access to memory other than shared; whether it is ordered.
-    fn is_ordered_abroad(
-        &self,
-        memory: Memory,
-        writes: bool,
-        (first, region): (bool, RegionId),
-        since: &mut Since,
-    ) -> bool {
-        let shared = match memory {
+    fn is_ordered_abroad(&self, access: Access, place: Place, since: &mut Since) -> bool {
+        let shared = match access.memory {
             Memory::Workspace(_) => true,
             Memory::Parameter(parameter) => self.is_written(parameter),
             Memory::Buffer(_) => false,
         };
-        let read_only = matches!(memory, Memory::Workspace(_)) && !writes;
-        since.abroad |= shared && !first && !read_only;
-        !shared || first || self.kernel.signature.threads == 1 || !since.arrived || !self.last.contains(&region)
+        if access.by == Engine::Tma {
+            // Whoever is elected, it need not be the first thread.
+            since.abroad |= shared;
+            return true;
+        }
+        let read_only = matches!(access.memory, Memory::Workspace(_)) && access.reads();
+        since.abroad |= shared && !place.first && !read_only;
+        let alone = self.kernel.signature.threads == 1;
+        !shared || place.first || alone || !since.arrived || !self.last.contains(&place.region)
     }
 
     /// Who waits for each other at a statement.
@@ -398,89 +400,104 @@ impl<'a> Pass<'a> {
         before.iter().all(|(access, among)| self.dependences.sharing(access, later) <= among)
     }
 
-    /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
-    fn is_ordered(
-        &self,
-        kind: &StatementKind,
-        (first, region): (bool, RegionId),
-        group: Option<Group>,
-        since: &mut Since,
-    ) -> bool {
-        let alone = self.kernel.signature.threads == 1;
-        let is_handed = |buffer: BufferId| self.roles.only_hands(buffer, region);
-        let is_own = |buffer: BufferId| {
-            alone || is_handed(buffer) || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread
-        };
-        let just_now = group.map(|group| (group, Access::of(group)));
-        if !self.is_ordered_in_cluster(kind, since) {
-            return false;
-        }
-        match (kind, just_now) {
-            (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
-                (Memory::Buffer(buffer), Some((group, access))) => {
-                    let uses = since.of(buffer);
-                    let is_behind =
-                        is_own(buffer) || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
-                    // What was fetched may be of any age.
-                    let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
-                    since.read(buffer, access, instances);
-                    is_behind
-                }
-                (memory, _) => self.is_ordered_abroad(memory, false, (first, region), since),
-            },
-            (StatementKind::Renew { buffer, .. }, _) => {
-                since.renew(*buffer);
-                true
-            }
-            (StatementKind::Fetch(fetch), Some((group, access))) => {
-                let buffer = fetch.buffer;
-                let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
-                since.fetch(buffer, access);
-                is_new
-            }
-            (StatementKind::AwaitFetches { pending }, _) => {
-                since.land(*pending == 0);
-                true
-            }
-            (StatementKind::Store(store) | StatementKind::Spread(store), _) => match (store.memory, just_now) {
-                (Memory::Buffer(buffer), Some((group, access))) => {
-                    let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
-                    since.write(buffer, access);
-                    let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
-                    is_handed(buffer) || is_new && !since.awaited && is_alone
-                }
-                (memory, _) => self.is_ordered_abroad(memory, true, (first, region), since),
-            },
-            (kind, _) => self.is_ordered_otherwise(kind, (first, region), alone, since),
-        }
+    /// Takes in a statement; whether it is ordered.
+    fn is_ordered(&self, kind: &StatementKind, effects: &Effects<'_>, place: Place, since: &mut Since) -> bool {
+        self.is_ordered_in_cluster(kind, effects, since)
+            && effects.accesses().all(|access| match access.buffer() {
+                // What counts arrivals at it is no access of a thread: see below.
+                _ if matches!(kind, StatementKind::Arrive { .. }) => true,
+                Some(buffer) => self.is_access_ordered(access, buffer, effects.barrier, place, since),
+                None => self.is_ordered_abroad(access, place, since),
+            })
+            && self.is_event_ordered(kind, place, since)
     }
 
     /// The same, of what blocks of a cluster know of each other.
-    fn is_ordered_in_cluster(&self, kind: &StatementKind, since: &mut Since) -> bool {
-        let Some(buffer) = accessed(kind) else { return true };
-        let of = &mut since.in_cluster;
-        if let StatementKind::Spread(_) = kind {
-            let is_free = of.is_free(&self.lies_in, buffer);
-            of.spread[buffer.index()] = true;
-            return is_free;
-        }
-        of.touched[buffer.index()] = true;
-        let place = self.lies_in[buffer.index()];
-        !(0..of.spread.len()).any(|n| of.spread[n] && self.lies_in[n] == place)
+    fn is_ordered_in_cluster(&self, kind: &StatementKind, effects: &Effects<'_>, since: &mut Since) -> bool {
+        // An instance begins: what others wrote before belongs to the last one.
+        let begun = match kind {
+            StatementKind::Renew { buffer, .. } => Some((*buffer, false)),
+            _ => None,
+        };
+        let by_thread = effects.accesses().filter(|access| access.by != Engine::Tma);
+        let accessed = by_thread.filter_map(|a| Some((a.buffer()?, a.of_cluster && a.kind == AccessKind::Write)));
+        begun.into_iter().chain(accessed).all(|(buffer, spreads)| {
+            let of = &mut since.in_cluster;
+            if spreads {
+                let is_free = of.is_free(&self.lies_in, buffer);
+                of.spread[buffer.index()] = true;
+                return is_free;
+            }
+            of.touched[buffer.index()] = true;
+            let place = self.lies_in[buffer.index()];
+            !(0..of.spread.len()).any(|n| of.spread[n] && self.lies_in[n] == place)
+        })
     }
 
-    /// The same, of what accesses no buffer for its thread.
-    fn is_ordered_otherwise(
+    /// Takes in an access of a buffer, of a copy with its barrier if it has one; whether it is ordered.
+    fn is_access_ordered(
         &self,
-        kind: &StatementKind,
-        (first, region): (bool, RegionId),
-        alone: bool,
+        access: Access,
+        buffer: BufferId,
+        barrier: Option<BarrierId>,
+        Place { region, group, .. }: Place,
         since: &mut Since,
     ) -> bool {
-        let is_warp = self.roles.threads(region).len() as u32 <= WARP;
+        let alone = self.kernel.signature.threads == 1;
+        let is_handed = self.roles.only_hands(buffer, region);
+        let is_own = alone || is_handed || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
+        match (access.by, access.kind, group) {
+            // Each access by threads is of a group; an access of none is ordered with nothing.
+            (Engine::Thread | Engine::CpAsync, _, None) => false,
+            (Engine::Thread, AccessKind::Read, Some(group)) => {
+                let uses = since.of(buffer);
+                let is_behind = is_own || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
+                // What was fetched may be of any age.
+                let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
+                since.read(buffer, since::Access::of(group), instances);
+                is_behind
+            }
+            (Engine::Thread, AccessKind::Write, Some(group)) => {
+                let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
+                since.write(buffer, since::Access::of(group));
+                let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
+                is_handed || is_new && !since.awaited && is_alone
+            }
+            (Engine::CpAsync, _, Some(group)) => {
+                let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
+                since.fetch(buffer, since::Access::of(group));
+                is_new
+            }
+            (Engine::Tma, ..) if access.of_cluster && since.in_cluster.begun => false,
+            (Engine::Tma, ..) if is_handed => !since.ready,
+            (Engine::Tma, AccessKind::Write, _) => {
+                let admits = |barrier: BarrierId| {
+                    // Where roles hand it over, all blocks have said that it may be filled.
+                    !access.of_cluster
+                        || self.roles.hands(barrier.index())
+                        || since.in_cluster.admits(&self.lies_in, buffer, barrier.index())
+                };
+                let uses = since.of(buffer);
+                barrier.is_some_and(admits)
+                    && !since.ready
+                    && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
+            }
+            (Engine::Tma, AccessKind::Read, _) => !since.published && since.of(buffer).written.is_empty(),
+        }
+    }
+
+    /// Takes in what a statement says or waits for; whether it is ordered.
+    fn is_event_ordered(&self, kind: &StatementKind, place: Place, since: &mut Since) -> bool {
+        let alone = self.kernel.signature.threads == 1;
+        let is_warp = self.roles.threads(place.region).len() as u32 <= WARP;
         match kind {
-            StatementKind::Update(update) => {
-                self.is_ordered_abroad(Memory::Workspace(update.workspace), true, (first, region), since)
+            StatementKind::Renew { buffer, .. } => {
+                since.renew(*buffer);
+                true
+            }
+            StatementKind::AwaitFetches { pending } => {
+                since.land(*pending == 0);
+                true
             }
             StatementKind::Arrive { .. } => {
                 since.arrived = true;
@@ -506,37 +523,22 @@ impl<'a> Pass<'a> {
                 !since.ready
             }
             StatementKind::Transfer(transfer) => {
-                // Whoever is elected, it need not be the first thread. What tensor a tile is of is not known here.
-                since.abroad |= match &transfer.part {
-                    TensorPart::Run { parameter, .. } => self.is_written(*parameter),
-                    TensorPart::Tile { .. } => true,
-                };
-                match transfer.barrier {
-                    _ if transfer.multicast.is_some() && since.in_cluster.begun => false,
-                    _ if self.roles.only_hands(transfer.buffer, region) => !since.ready,
-                    Some(barrier) => {
-                        // Where roles hand it over, all blocks have said that it may be filled.
-                        let is_own = transfer.multicast.is_none() || self.roles.hands(barrier.index());
-                        let uses = since.of(transfer.buffer);
-                        (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
-                            && !since.ready
-                            && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
-                    }
-                    None => !since.published && since.of(transfer.buffer).written.is_empty(),
-                }
+                // What tensor a tile is of is not known here.
+                since.abroad |= matches!(transfer.part, TensorPart::Tile { .. });
+                true
             }
             StatementKind::ReleaseFetches { .. } => !since.ready,
             StatementKind::Release { to: Receivers::All | Receivers::One(_), .. } => {
                 since.in_cluster.told = true;
                 !since.in_cluster.begun
             }
+            // What these do are accesses, or it is in `flow`, or nobody waits for it.
             StatementKind::Load(_)
             | StatementKind::LoadPeer { .. }
             | StatementKind::Store(_)
             | StatementKind::Spread(_)
-            | StatementKind::Renew { .. }
+            | StatementKind::Update(_)
             | StatementKind::Fetch(_)
-            | StatementKind::AwaitFetches { .. }
             | StatementKind::Sync
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
@@ -559,15 +561,14 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before
-/// belongs to the last one.
-fn accessed(kind: &StatementKind) -> Option<BufferId> {
-    match kind {
-        StatementKind::Renew { buffer, .. } => Some(*buffer),
-        kind => {
-            kind.effects().accesses().find(|access| access.by != Engine::Tma && access.buffer().is_some())?.buffer()
-        }
-    }
+/// Where a statement stands.
+#[derive(Clone, Copy)]
+struct Place {
+    region: RegionId,
+    /// Whether the first thread alone comes there.
+    first: bool,
+    /// What it accesses of a buffer.
+    group: Option<Group>,
 }
 
 /// The regions that nobody but the thread with number 0 comes to, among those inside one.
