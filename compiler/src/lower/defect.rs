@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::emit::functions::NoFunction;
+use crate::kernel_ir::Fault;
 
 /// What is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Defect {
     Variable,
     /// A size that cannot be written down, loops that do not pair up, or accesses that no barrier orders.
     Plan(&'static str),
+    /// What a transformation left is no kernel: which one, and the first thing that is wrong.
+    Transformed(&'static str, Fault),
 }
 
 impl From<NoFunction> for Defect {
@@ -40,6 +43,9 @@ impl fmt::Display for Defect {
             Self::Instance(stage) => write!(f, "`{stage}` reads an instance that is not there"),
             Self::Variable => f.write_str("a variable of a fold stands outside of it"),
             Self::Plan(what) => f.write_str(what),
+            Self::Transformed(by, Fault { line, problem }) => {
+                write!(f, "{by} left no kernel: {problem:?} in statement {line}")
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ use tilewright_kernel::info::{Argument, ParameterKind};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
 use crate::extent::{Expr, Facts};
-use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
+use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type, verify};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::Staged;
@@ -164,6 +164,15 @@ pub fn lower(
         entries.push(Entry { kernel, conditions: Vec::new(), staged: false });
     }
     Ok(entries)
+}
+
+/// A kernel, verified after each transformation in debug builds; in others, emission does it once.
+fn verified(by: &'static str, kernel: Kernel) -> Result<Kernel, Defect> {
+    let faults = if cfg!(debug_assertions) { verify(&kernel).err() } else { None };
+    match faults.and_then(|faults| faults.into_iter().next()) {
+        Some(fault) => Err(Defect::Transformed(by, fault)),
+        None => Ok(kernel),
+    }
 }
 
 fn entry(
@@ -292,7 +301,7 @@ fn entry(
         }
     }
     let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
-    let kernel = unread::without_unread(kernel);
+    let kernel = verified("what nothing reads", unread::without_unread(verified("lowering", kernel)?))?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
     // There may be any number of blocks that take tiles in turn.
     let blocks = launch_blocks(stages, facts)
@@ -300,7 +309,10 @@ fn entry(
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let ordered = |kernel| syncs::minimise(kernel, blocks).ok_or(Defect::Plan("accesses of a buffer have no order"));
+    let ordered = |kernel| match syncs::minimise(kernel, blocks) {
+        Some(kernel) => verified("the choice of barriers", kernel),
+        None => Err(Defect::Plan("accesses of a buffer have no order")),
+    };
     let tight = overlay::share(ordered(kernel.clone())?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Ok(tight);
