@@ -9,7 +9,7 @@ use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::kernel_ir::{Barrier, Kernel, Receivers, StatementKind};
+use tilewright_compiler::kernel_ir::{Kernel, Mbarrier, Receivers, StatementKind};
 use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Work of the separate checker for one launch.
@@ -102,14 +102,17 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
     for (region, of) in own.regions.iter().enumerate() {
         for (at, statement) in of.statements.iter().enumerate() {
             let instead = match &statement.kind {
-                StatementKind::Release { barrier, slot, to } if *to != Receivers::Own => {
-                    vec![Some(StatementKind::Release { barrier: *barrier, slot: *slot, to: Receivers::Own }), None]
+                StatementKind::MbarrierArrive { barrier, slot, to } if *to != Receivers::Own => {
+                    vec![
+                        Some(StatementKind::MbarrierArrive { barrier: *barrier, slot: *slot, to: Receivers::Own }),
+                        None,
+                    ]
                 }
-                StatementKind::Await { .. }
-                | StatementKind::Release { .. }
-                | StatementKind::Expect { .. }
-                | StatementKind::Transfer(_) => vec![None],
-                StatementKind::SyncCluster => vec![None, Some(StatementKind::Sync)],
+                StatementKind::MbarrierWait { .. }
+                | StatementKind::MbarrierArrive { .. }
+                | StatementKind::MbarrierExpectTx { .. }
+                | StatementKind::BulkCopy(_) => vec![None],
+                StatementKind::BarrierCluster => vec![None, Some(StatementKind::BarSync)],
                 _ => continue,
             };
             for instead in instead {
@@ -123,10 +126,10 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
             }
         }
     }
-    for (n, Barrier { slots, arrivals }) in own.barriers.iter().enumerate() {
+    for (n, Mbarrier { slots, arrivals }) in own.barriers.iter().enumerate() {
         for other in [arrivals - 1, arrivals + 1].into_iter().filter(|n| *n > 0) {
             let mut mutant = own.clone();
-            mutant.barriers[n] = Barrier { slots: *slots, arrivals: other };
+            mutant.barriers[n] = Mbarrier { slots: *slots, arrivals: other };
             mutants.push((format!("barrier {n}: {other} arrivals for {arrivals}"), mutant));
         }
     }
@@ -434,10 +437,11 @@ fn random_rows_of_roles_equal_the_reference() {
         let own = &kernel.entries[0].kernel;
         let launches: Vec<Launch> = sizes.iter().flat_map(|dims| launches(&kernel, dims)).collect();
         let places = (0..own.regions.len()).flat_map(|r| (0..own.regions[r].statements.len()).map(move |at| (r, at)));
-        for (region, at) in places.filter(|(r, at)| own.regions[*r].statements[*at].kind == StatementKind::SyncCluster)
+        for (region, at) in
+            places.filter(|(r, at)| own.regions[*r].statements[*at].kind == StatementKind::BarrierCluster)
         {
             let mut mutant = own.clone();
-            mutant.regions[region].statements[at].kind = StatementKind::Sync;
+            mutant.regions[region].statements[at].kind = StatementKind::BarSync;
             let is_noticed = launches.iter().any(|launch| matches!(check(&mutant, launch, WORK), Verdict::Violated(_)));
             assert!(is_noticed, "{source}\n{mutant}");
         }

@@ -202,11 +202,11 @@ fn each_barrier_of_a_cluster_is_missed() {
         assert_eq!(check(lowered, &launch, 1_000_000), Verdict::Holds);
         let mut barriers = 0;
         for (region, of) in lowered.regions.iter().enumerate() {
-            for at in (0..of.statements.len()).filter(|at| of.statements[*at].kind == StatementKind::SyncCluster) {
+            for at in (0..of.statements.len()).filter(|at| of.statements[*at].kind == StatementKind::BarrierCluster) {
                 barriers += 1;
                 let (mut without, mut weaker) = (lowered.clone(), lowered.clone());
                 without.regions[region].statements.remove(at);
-                weaker.regions[region].statements[at].kind = StatementKind::Sync;
+                weaker.regions[region].statements[at].kind = StatementKind::BarSync;
                 for mutant in [without, weaker] {
                     let verdict = check(&mutant, &launch, 1_000_000);
                     assert!(matches!(verdict, Verdict::Violated(_)), "barrier {barriers}: {verdict:?}\n{mutant}");

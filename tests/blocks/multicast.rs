@@ -218,29 +218,32 @@ fn each_part_is_missed(kernel: &Compiled, dims: &[i64]) {
                 mutants.push(mutant);
             };
             match &statement.kind {
-                StatementKind::SyncCluster => {
+                StatementKind::BarrierCluster => {
                     put(None, lowered.clone());
-                    put(Some(StatementKind::Sync), lowered.clone());
+                    put(Some(StatementKind::BarSync), lowered.clone());
                 }
-                StatementKind::Expect { barrier, slot, bytes } => {
+                StatementKind::MbarrierExpectTx { barrier, slot, bytes } => {
                     put(None, lowered.clone());
                     for bytes in [bytes / cluster, bytes - 16, bytes + 16] {
-                        put(Some(StatementKind::Expect { barrier: *barrier, slot: *slot, bytes }), lowered.clone());
+                        put(
+                            Some(StatementKind::MbarrierExpectTx { barrier: *barrier, slot: *slot, bytes }),
+                            lowered.clone(),
+                        );
                     }
                 }
-                StatementKind::Transfer(transfer) if transfer.multicast.is_some() => {
+                StatementKind::BulkCopy(transfer) if transfer.multicast.is_some() => {
                     put(None, lowered.clone());
                     let mut own = transfer.clone();
                     own.multicast = None;
-                    put(Some(StatementKind::Transfer(own)), lowered.clone());
+                    put(Some(StatementKind::BulkCopy(own)), lowered.clone());
                     for mask in [1, (1 << cluster) - 2] {
                         let mut mutant = lowered.clone();
                         let mut other = transfer.clone();
                         other.multicast = Some(literal(&mut mutant, mask));
-                        put(Some(StatementKind::Transfer(other)), mutant);
+                        put(Some(StatementKind::BulkCopy(other)), mutant);
                     }
                 }
-                StatementKind::Await { .. } => put(None, lowered.clone()),
+                StatementKind::MbarrierWait { .. } => put(None, lowered.clone()),
                 _ => {}
             }
             for mutant in mutants {

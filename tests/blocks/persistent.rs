@@ -84,10 +84,10 @@ fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
             let kind = &own.kernel.regions[region].statements[at].kind;
             if !matches!(
                 kind,
-                StatementKind::Sync
-                    | StatementKind::SyncWarp
-                    | StatementKind::SyncWarpgroup
-                    | StatementKind::SyncCluster
+                StatementKind::BarSync
+                    | StatementKind::BarWarpSync
+                    | StatementKind::BarSyncWarpgroup
+                    | StatementKind::BarrierCluster
             ) {
                 continue;
             }
@@ -116,7 +116,12 @@ fn elements() {
         );
         let kernel = tried(&source, &[&[1, 1], &[2, 70], &[3, 33], &[5, 65], &[1, 500]]);
         assert!(
-            kernel.entries[0].kernel.regions.iter().flat_map(|r| &r.statements).all(|s| s.kind != StatementKind::Sync)
+            kernel.entries[0]
+                .kernel
+                .regions
+                .iter()
+                .flat_map(|r| &r.statements)
+                .all(|s| s.kind != StatementKind::BarSync)
         );
         let info = kernel.info.as_ref().expect("no error");
         assert!(info.explanation.contains("take the tiles in turn"), "{}", info.explanation);

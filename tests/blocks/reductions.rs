@@ -441,8 +441,8 @@ fn the_decision_is_a_barrier() {
         let launch = Launch::new(info, dims).unwrap();
         let mut changed = kernel.clone();
         let statements = changed.regions.iter_mut().flat_map(|region| &mut region.statements);
-        let agree = statements.into_iter().find(|s| matches!(s.kind, StatementKind::Agree { .. })).unwrap();
-        let StatementKind::Agree { result, .. } = agree.kind else { unreachable!() };
+        let agree = statements.into_iter().find(|s| matches!(s.kind, StatementKind::BarRedOr { .. })).unwrap();
+        let StatementKind::BarRedOr { result, .. } = agree.kind else { unreachable!() };
         agree.kind = StatementKind::Let(result);
         // There is one group here, and blocks come in order.
         let block = changed.values.iter().position(|v| v.op == Op::BlockIndex).unwrap() as u32;

@@ -48,11 +48,11 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> (usize, Vec<String>) {
         for (at, statement) in of.statements.iter().enumerate() {
             let says = matches!(
                 statement.kind,
-                StatementKind::Await { .. }
-                    | StatementKind::Release { .. }
-                    | StatementKind::ReleaseFetches { .. }
-                    | StatementKind::Expect { .. }
-                    | StatementKind::Publish
+                StatementKind::MbarrierWait { .. }
+                    | StatementKind::MbarrierArrive { .. }
+                    | StatementKind::CpAsyncMbarrierArrive { .. }
+                    | StatementKind::MbarrierExpectTx { .. }
+                    | StatementKind::FenceProxyAsync
             );
             if !says {
                 continue;
@@ -259,7 +259,7 @@ fn who_waits_for_what_was_made_of_something_knows_of_it() {
     };
     let waits = |kernel: &Compiled| {
         let statements = kernel.entries[0].kernel.regions.iter().flat_map(|region| &region.statements);
-        statements.filter(|s| matches!(s.kind, StatementKind::Await { .. })).count()
+        statements.filter(|s| matches!(s.kind, StatementKind::MbarrierWait { .. })).count()
     };
     // Waits for full slots: `first` for the row, `second` for its sum. `math` waits for `u`, and for `t` if both are
     // made by `second`; where it makes `u` itself, it waits for `t` before that. Each that makes something waits

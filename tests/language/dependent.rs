@@ -81,7 +81,7 @@ fn a_kernel_that_does_not_wait_is_found() {
         let launch = Launch::new(info, &dims).expect("a launch");
         for entry in &kernel.entries {
             let mut mutant = entry.kernel.clone();
-            mutant.regions[0].statements.retain(|s| s.kind != StatementKind::AwaitLaunches);
+            mutant.regions[0].statements.retain(|s| s.kind != StatementKind::GridDependencyWait);
             let Verdict::Violated(found) = check(&mutant, &launch, 1_000_000) else { panic!("{source}\n{mutant}") };
             assert_eq!(found.kind, Kind::BeforeWait, "{found}");
         }

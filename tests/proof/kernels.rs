@@ -236,32 +236,38 @@ type Change = fn(&StatementKind) -> Option<Option<StatementKind>>;
 const MISTAKES: [(&str, Change); 8] = [
     ("left out", |kind| {
         use StatementKind::{
-            Await, AwaitFetches, AwaitReads, Commit, CommitFetches, Expect, Fetch, Publish, Sync, Transfer,
+            BarSync, BulkCommitGroup, BulkCopy, BulkWaitGroupRead, CpAsync, CpAsyncCommitGroup, CpAsyncWaitGroup,
+            FenceProxyAsync, MbarrierExpectTx, MbarrierWait,
         };
         let derived = matches!(
             kind,
-            Sync | Publish
-                | Commit
-                | Await { .. }
-                | AwaitReads { .. }
-                | Expect { .. }
-                | Transfer(_)
-                | CommitFetches
-                | AwaitFetches { .. }
-                | Fetch(_)
+            BarSync
+                | FenceProxyAsync
+                | BulkCommitGroup
+                | MbarrierWait { .. }
+                | BulkWaitGroupRead { .. }
+                | MbarrierExpectTx { .. }
+                | BulkCopy(_)
+                | CpAsyncCommitGroup
+                | CpAsyncWaitGroup { .. }
+                | CpAsync(_)
         );
         derived.then_some(None)
     }),
-    ("a barrier of warps", |kind| (*kind == StatementKind::Sync).then_some(Some(StatementKind::SyncWarp))),
+    ("a barrier of warps", |kind| (*kind == StatementKind::BarSync).then_some(Some(StatementKind::BarWarpSync))),
     ("no bytes of a phase", |kind| match kind {
-        StatementKind::Expect { barrier, slot, .. } => {
-            Some(Some(StatementKind::Expect { barrier: *barrier, slot: *slot, bytes: 0 }))
+        StatementKind::MbarrierExpectTx { barrier, slot, .. } => {
+            Some(Some(StatementKind::MbarrierExpectTx { barrier: *barrier, slot: *slot, bytes: 0 }))
         }
         _ => None,
     }),
     ("one group too many pending", |kind| match kind {
-        StatementKind::AwaitReads { pending } => Some(Some(StatementKind::AwaitReads { pending: pending + 1 })),
-        StatementKind::AwaitFetches { pending } => Some(Some(StatementKind::AwaitFetches { pending: pending + 1 })),
+        StatementKind::BulkWaitGroupRead { pending } => {
+            Some(Some(StatementKind::BulkWaitGroupRead { pending: pending + 1 }))
+        }
+        StatementKind::CpAsyncWaitGroup { pending } => {
+            Some(Some(StatementKind::CpAsyncWaitGroup { pending: pending + 1 }))
+        }
         _ => None,
     }),
     ("too many bytes", |kind| expecting(kind, 16)),
@@ -271,16 +277,16 @@ const MISTAKES: [(&str, Change); 8] = [
 ];
 
 fn expecting(kind: &StatementKind, more: i32) -> Option<Option<StatementKind>> {
-    let StatementKind::Expect { barrier, slot, bytes } = *kind else { return None };
-    Some(Some(StatementKind::Expect { barrier, slot, bytes: bytes.checked_add_signed(more)? }))
+    let StatementKind::MbarrierExpectTx { barrier, slot, bytes } = *kind else { return None };
+    Some(Some(StatementKind::MbarrierExpectTx { barrier, slot, bytes: bytes.checked_add_signed(more)? }))
 }
 
 fn running(kind: &StatementKind, more: i32) -> Option<Option<StatementKind>> {
-    let StatementKind::Transfer(transfer) = kind else { return None };
+    let StatementKind::BulkCopy(transfer) = kind else { return None };
     let mut transfer = transfer.clone();
     let TensorPart::Run { bytes, .. } = &mut transfer.part else { return None };
     *bytes = bytes.checked_add_signed(more).filter(|bytes| *bytes > 0)?;
-    Some(Some(StatementKind::Transfer(transfer)))
+    Some(Some(StatementKind::BulkCopy(transfer)))
 }
 
 #[test]

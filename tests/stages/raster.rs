@@ -119,5 +119,5 @@ fn a_group_that_is_not_clipped_is_noticed() {
         });
         assert!(noticed, "{mutant}");
     }
-    assert!(!own.regions.iter().flat_map(|r| &r.statements).any(|s| s.kind == StatementKind::Sync));
+    assert!(!own.regions.iter().flat_map(|r| &r.statements).any(|s| s.kind == StatementKind::BarSync));
 }

@@ -121,13 +121,13 @@ pub fn each_part_of_an_arrival_is_missed(kernel: &Compiled, dims: &[i64]) -> usi
     for (region, at) in places {
         let mut mutants = Vec::new();
         match &kernel.regions[region].statements[at].kind {
-            StatementKind::Sync | StatementKind::Update(_) => mutants.push(None),
+            StatementKind::BarSync | StatementKind::AtomicUpdate(_) => mutants.push(None),
             StatementKind::Store(store) if matches!(store.memory, Memory::Workspace(_)) => mutants.push(None),
-            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+            StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires } => {
                 assert!(*releases && *acquires);
                 let (counters, at, last) = (*counters, *at, *last);
                 let arrive = |blocks, releases, acquires| {
-                    Some(StatementKind::Arrive { counters, at, blocks, last, releases, acquires })
+                    Some(StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires })
                 };
                 // All blocks go on, and each sees none of the others.
                 let one = kernel.values.iter().position(|v| v.op == Op::BlockIndex);
@@ -186,18 +186,18 @@ pub fn each_order_is_noticed(info: &KernelInfo, dims: &[i64]) {
 /// What may stand in place of a barrier or wait of a block, or a role, with so many threads, each with its name:
 /// nothing, or a weaker one.
 fn weaker(kind: &StatementKind, threads: u32) -> Vec<(&'static str, Option<StatementKind>)> {
-    let warps = (threads.is_multiple_of(WARP), StatementKind::SyncWarp);
-    let warpgroups = (threads > WARPGROUP && threads.is_multiple_of(WARPGROUP), StatementKind::SyncWarpgroup);
+    let warps = (threads.is_multiple_of(WARP), StatementKind::BarWarpSync);
+    let warpgroups = (threads > WARPGROUP && threads.is_multiple_of(WARPGROUP), StatementKind::BarSyncWarpgroup);
     let units = |name: [&'static str; 2], units: Vec<(bool, StatementKind)>| {
         let fewer = units.into_iter().filter(|unit| unit.0).map(|unit| (name[1], Some(unit.1)));
         std::iter::once((name[0], None)).chain(fewer).collect()
     };
     match kind {
-        StatementKind::Sync => units(["block", "fewer than a block"], vec![warps, warpgroups]),
-        StatementKind::SyncWarpgroup => units(["warpgroup", "fewer than a warpgroup"], vec![warps]),
-        StatementKind::SyncWarp => units(["warp", ""], Vec::new()),
-        StatementKind::AwaitFetches { pending } => {
-            let later = StatementKind::AwaitFetches { pending: pending + 1 };
+        StatementKind::BarSync => units(["block", "fewer than a block"], vec![warps, warpgroups]),
+        StatementKind::BarSyncWarpgroup => units(["warpgroup", "fewer than a warpgroup"], vec![warps]),
+        StatementKind::BarWarpSync => units(["warp", ""], Vec::new()),
+        StatementKind::CpAsyncWaitGroup { pending } => {
+            let later = StatementKind::CpAsyncWaitGroup { pending: pending + 1 };
             vec![("fetches", None), ("one more fetch pending", Some(later))]
         }
         _ => Vec::new(),

@@ -25,11 +25,11 @@ pub fn text(kernel: &Kernel) -> String {
     let mut waited: BTreeSet<u32> = BTreeSet::new();
     for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
         match &statement.kind {
-            StatementKind::SyncCluster => clusters += 1,
-            StatementKind::Sync => blocks += 1,
-            StatementKind::SyncWarpgroup => warpgroups += 1,
-            StatementKind::SyncWarp => warps += 1,
-            StatementKind::Await { barrier, .. } => {
+            StatementKind::BarrierCluster => clusters += 1,
+            StatementKind::BarSync => blocks += 1,
+            StatementKind::BarSyncWarpgroup => warpgroups += 1,
+            StatementKind::BarWarpSync => warps += 1,
+            StatementKind::MbarrierWait { barrier, .. } => {
                 waited.insert(barrier.0);
             }
             kind => {

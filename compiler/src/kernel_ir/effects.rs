@@ -5,7 +5,7 @@
 //! compile before it has one, and no walker passes it over.
 
 use super::{
-    BarrierId, BufferId, If, Load, Loop, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart, ValueId,
+    BufferId, If, Load, Loop, MbarrierId, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart, ValueId,
     VariableId,
 };
 
@@ -20,7 +20,7 @@ pub struct Effects<'a> {
     pub sets: Option<VariableId>,
     accesses: [Option<Access>; 2],
     /// The barriers of which it uses one.
-    pub barrier: Option<BarrierId>,
+    pub barrier: Option<MbarrierId>,
     /// What stands inside it.
     pub inside: Inside<'a>,
 }
@@ -175,7 +175,7 @@ impl StatementKind {
                 accesses: [Some(Access::load(load)), None],
                 ..none
             },
-            Self::LoadPeer { rank, load } => Effects {
+            Self::LoadDsmem { rank, load } => Effects {
                 few: [Some(*rank), Some(load.offset), load.predicate],
                 many: &load.otherwise,
                 bound: Some((load.first, load.lanes)),
@@ -188,7 +188,7 @@ impl StatementKind {
                 accesses: [Some(Access::store(store)), None],
                 ..none
             },
-            Self::Spread(store) => Effects {
+            Self::StoreDsmemAll(store) => Effects {
                 few: [Some(store.offset), None, None],
                 many: &store.values,
                 accesses: [Some(Access { of_cluster: true, ..Access::store(store) }), None],
@@ -200,7 +200,7 @@ impl StatementKind {
             }
             Self::Elect(part) => Effects { inside: Inside::Elect(*part), ..none },
             Self::Roles(roles) => Effects { inside: Inside::Roles(roles), ..none },
-            Self::Fetch(fetch) => {
+            Self::CpAsync(fetch) => {
                 // It writes zeros where its predicate does not hold.
                 let [from, to] = [(fetch.from, fetch.predicate), (fetch.to, None)]
                     .map(|(offset, predicate)| Some(Elements { offset, lanes: fetch.lanes, predicate }));
@@ -216,7 +216,7 @@ impl StatementKind {
                     ..none
                 }
             }
-            Self::Transfer(transfer) => {
+            Self::BulkCopy(transfer) => {
                 let fills = transfer.barrier.is_some();
                 let access = |memory, writes, of_cluster| {
                     let kind = if writes { AccessKind::Write } else { AccessKind::Read };
@@ -238,15 +238,15 @@ impl StatementKind {
             Self::Shuffle { value, result, .. } => {
                 Effects { few: [Some(*value), None, None], bound: Some((*result, 1)), ..none }
             }
-            Self::Agree { predicate, result } => {
+            Self::BarRedOr { predicate, result } => {
                 Effects { few: [Some(*predicate), None, None], bound: Some((*result, 1)), ..none }
             }
-            Self::Update(update) => {
+            Self::AtomicUpdate(update) => {
                 let elements = Elements { offset: update.offset, lanes: 1, predicate: None };
                 let access = Access::by_thread(Memory::Workspace(update.workspace), AccessKind::Write, elements);
                 Effects { few: [Some(update.offset), Some(update.value), None], accesses: [Some(access), None], ..none }
             }
-            Self::Arrive { counters, at, blocks, last, .. } => {
+            Self::LastBlockTicket { counters, at, blocks, last, .. } => {
                 let elements = Elements { offset: *at, lanes: 1, predicate: None };
                 let access = Access::by_thread(Memory::Workspace(*counters), AccessKind::Write, elements);
                 Effects {
@@ -256,40 +256,40 @@ impl StatementKind {
                     ..none
                 }
             }
-            Self::Renew { slot, .. } => Effects { few: [Some(*slot), None, None], ..none },
-            Self::Expect { barrier, slot: at, .. } | Self::ReleaseFetches { barrier, slot: at } => {
+            Self::LifetimeStart { slot, .. } => Effects { few: [Some(*slot), None, None], ..none },
+            Self::MbarrierExpectTx { barrier, slot: at, .. } | Self::CpAsyncMbarrierArrive { barrier, slot: at } => {
                 slot(*barrier, [Some(*at), None, None])
             }
-            Self::Release { barrier, slot: at, to } => {
+            Self::MbarrierArrive { barrier, slot: at, to } => {
                 let rank = match to {
                     Receivers::One(rank) => Some(*rank),
                     Receivers::Own | Receivers::All => None,
                 };
                 slot(*barrier, [Some(*at), rank, None])
             }
-            Self::Await { barrier, slot: at, parity } => slot(*barrier, [Some(*at), Some(*parity), None]),
-            Self::CommitFetches
-            | Self::AwaitFetches { .. }
-            | Self::Sync
-            | Self::SyncWarpgroup
-            | Self::SyncWarp
-            | Self::SyncCluster
-            | Self::Publish
-            | Self::AwaitLaunches
-            | Self::AllowLaunches
-            | Self::Commit
-            | Self::AwaitReads { .. } => none,
+            Self::MbarrierWait { barrier, slot: at, parity } => slot(*barrier, [Some(*at), Some(*parity), None]),
+            Self::CpAsyncCommitGroup
+            | Self::CpAsyncWaitGroup { .. }
+            | Self::BarSync
+            | Self::BarSyncWarpgroup
+            | Self::BarWarpSync
+            | Self::BarrierCluster
+            | Self::FenceProxyAsync
+            | Self::GridDependencyWait
+            | Self::GridDependencyLaunch
+            | Self::BulkCommitGroup
+            | Self::BulkWaitGroupRead { .. } => none,
         }
     }
 
     /// The buffer that it names, to be given another number.
     pub fn buffer_mut(&mut self) -> Option<&mut BufferId> {
         let memory = match self {
-            Self::Load(load) | Self::LoadPeer { load, .. } => &mut load.memory,
-            Self::Store(store) | Self::Spread(store) => &mut store.memory,
-            Self::Fetch(fetch) => return Some(&mut fetch.buffer),
-            Self::Transfer(transfer) => return Some(&mut transfer.buffer),
-            Self::Renew { buffer, .. } => return Some(buffer),
+            Self::Load(load) | Self::LoadDsmem { load, .. } => &mut load.memory,
+            Self::Store(store) | Self::StoreDsmemAll(store) => &mut store.memory,
+            Self::CpAsync(fetch) => return Some(&mut fetch.buffer),
+            Self::BulkCopy(transfer) => return Some(&mut transfer.buffer),
+            Self::LifetimeStart { buffer, .. } => return Some(buffer),
             Self::Let(_)
             | Self::Declare(..)
             | Self::Set(..)
@@ -298,24 +298,24 @@ impl StatementKind {
             | Self::Elect(_)
             | Self::Roles(_)
             | Self::Shuffle { .. }
-            | Self::Agree { .. }
-            | Self::Update(_)
-            | Self::Arrive { .. }
-            | Self::Expect { .. }
-            | Self::ReleaseFetches { .. }
-            | Self::Release { .. }
-            | Self::Await { .. }
-            | Self::CommitFetches
-            | Self::AwaitFetches { .. }
-            | Self::Sync
-            | Self::SyncWarpgroup
-            | Self::SyncWarp
-            | Self::SyncCluster
-            | Self::Publish
-            | Self::AwaitLaunches
-            | Self::AllowLaunches
-            | Self::Commit
-            | Self::AwaitReads { .. } => return None,
+            | Self::BarRedOr { .. }
+            | Self::AtomicUpdate(_)
+            | Self::LastBlockTicket { .. }
+            | Self::MbarrierExpectTx { .. }
+            | Self::CpAsyncMbarrierArrive { .. }
+            | Self::MbarrierArrive { .. }
+            | Self::MbarrierWait { .. }
+            | Self::CpAsyncCommitGroup
+            | Self::CpAsyncWaitGroup { .. }
+            | Self::BarSync
+            | Self::BarSyncWarpgroup
+            | Self::BarWarpSync
+            | Self::BarrierCluster
+            | Self::FenceProxyAsync
+            | Self::GridDependencyWait
+            | Self::GridDependencyLaunch
+            | Self::BulkCommitGroup
+            | Self::BulkWaitGroupRead { .. } => return None,
         };
         match memory {
             Memory::Buffer(buffer) => Some(buffer),

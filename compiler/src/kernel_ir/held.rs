@@ -286,6 +286,9 @@ impl Analysis<'_> {
 fn is_exchange(kind: &StatementKind) -> bool {
     matches!(
         kind,
-        StatementKind::Sync | StatementKind::SyncWarp | StatementKind::Shuffle { .. } | StatementKind::Arrive { .. }
+        StatementKind::BarSync
+            | StatementKind::BarWarpSync
+            | StatementKind::Shuffle { .. }
+            | StatementKind::LastBlockTicket { .. }
     )
 }

@@ -18,30 +18,30 @@
 //!
 //! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
 //!
-//! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`],
-//! [`StatementKind::Elect`], [`StatementKind::Await`], [`StatementKind::Shuffle`]) stand only where every thread comes:
+//! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::BarSync`],
+//! [`StatementKind::Elect`], [`StatementKind::MbarrierWait`], [`StatementKind::Shuffle`]) stand only where every thread comes:
 //! not in a branch or loop that threads may disagree on. A copy by the accelerator is issued by the elected thread,
 //! always the same one. A barrier counts the bytes of copies to shared memory, and a phase of the barrier ends with the
 //! last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
-//! **Instances.** Threads write a buffer in shared memory, and read it after a [`StatementKind::Sync`]. What they
-//! write after a [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads.
+//! **Instances.** Threads write a buffer in shared memory, and read it after a [`StatementKind::BarSync`]. What they
+//! write after a [`StatementKind::LifetimeStart`] is another instance of it, whose elements may belong to other threads.
 //! Instances take the slots of a buffer in turn.
 //!
-//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits
+//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::CpAsync`]). It commits
 //! them in groups, waits for its own groups in order, and what it has waited for is seen by others after the next
-//! [`StatementKind::Sync`].
+//! [`StatementKind::BarSync`].
 //!
 //! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them
-//! ([`StatementKind::Spread`]) and read one of another's ([`StatementKind::LoadPeer`]); what orders that is
-//! [`StatementKind::SyncCluster`], where all threads of all blocks come, or those of one role of each. A block's memory
+//! ([`StatementKind::StoreDsmemAll`]) and read one of another's ([`StatementKind::LoadDsmem`]); what orders that is
+//! [`StatementKind::BarrierCluster`], where all threads of all blocks come, or those of one role of each. A block's memory
 //! is there from its start to its end: each access by others stands between two `SyncCluster`.
 //!
 //! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first
-//! thread arrives at a counter for its block ([`StatementKind::Arrive`]): what threads wrote before a barrier in
+//! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]): what threads wrote before a barrier in
 //! front of that, the first thread of the last block to arrive at the same counter sees after it, and others after a
-//! barrier after that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel begins is zero when
-//! it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
+//! barrier after that ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the kernel begins is zero when
+//! it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several blocks exclude each other.
 //!
 //! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
 //! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with
@@ -120,7 +120,7 @@ id! {
 }
 id! {
     /// Barriers of copies, one for each slot of a buffer: position in [`Kernel::barriers`].
-    BarrierId
+    MbarrierId
 }
 
 /// Memory that loads and stores reach.
@@ -184,12 +184,12 @@ impl Buffer {
 
 /// Barriers, one for each slot of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Barrier {
+pub struct Mbarrier {
     /// How many.
     pub slots: u32,
     /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each
-    /// [`StatementKind::Expect`], one for each warp at a [`StatementKind::Release`], and one for each thread at a
-    /// [`StatementKind::ReleaseFetches`]; where roles meet ([`Role::meets`]), one for each warp of the role in each
+    /// [`StatementKind::MbarrierExpectTx`], one for each warp at a [`StatementKind::MbarrierArrive`], and one for each thread at a
+    /// [`StatementKind::CpAsyncMbarrierArrive`]; where roles meet ([`Role::meets`]), one for each warp of the role in each
     /// block.
     pub arrivals: u32,
 }
@@ -336,9 +336,9 @@ pub enum Op {
     Loaded,
     /// A value of another lane: defined by its [`StatementKind::Shuffle`].
     Shuffled,
-    /// Whether the block was the last one: defined by its [`StatementKind::Arrive`].
+    /// Whether the block was the last one: defined by its [`StatementKind::LastBlockTicket`].
     Arrived,
-    /// What holds for some thread: defined by its [`StatementKind::Agree`].
+    /// What holds for some thread: defined by its [`StatementKind::BarRedOr`].
     Agreed,
     /// A variable's value at this point.
     Get(VariableId),
@@ -455,9 +455,9 @@ pub enum StatementKind {
     /// Writes memory.
     Store(Store),
     /// Writes the same elements of a buffer in every block of the cluster.
-    Spread(Store),
+    StoreDsmemAll(Store),
     /// Reads a buffer of another block of the cluster, or of the own one.
-    LoadPeer {
+    LoadDsmem {
         /// Number of the block in the cluster, a [`Type::I32`].
         rank: ValueId,
         /// What is read there.
@@ -468,36 +468,36 @@ pub enum StatementKind {
     /// Chooses.
     If(If),
     /// Starts a copy by the thread.
-    Fetch(Fetch),
+    CpAsync(CpAsync),
     /// The fetches that each thread started since the last one belong together.
-    CommitFetches,
+    CpAsyncCommitGroup,
     /// Each thread waits until all its committed fetches are done but those of its last so many commits. Others see
-    /// what they wrote after the next [`StatementKind::Sync`].
-    AwaitFetches {
+    /// what they wrote after the next [`StatementKind::BarSync`].
+    CpAsyncWaitGroup {
         /// How many commits may be under way still.
         pending: u32,
     },
     /// Each thread that comes arrives once in the phase of a barrier that is under way, when all fetches are done that
     /// it started before and has not waited for; it does not wait itself. Who waits for the phase sees what these
     /// wrote, and is told of nothing else that the threads did.
-    ReleaseFetches {
+    CpAsyncMbarrierArrive {
         /// The barriers.
-        barrier: BarrierId,
+        barrier: MbarrierId,
         /// Which of them, a [`Type::I32`].
         slot: ValueId,
     },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
-    Sync,
+    BarSync,
     /// The same for the threads of each warpgroup: 128 neighbours. The block has whole warpgroups.
-    SyncWarpgroup,
+    BarSyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
-    SyncWarp,
+    BarWarpSync,
     /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after. In a
     /// role, its threads in all blocks do, at the barrier [`Role::meets`].
-    SyncCluster,
+    BarrierCluster,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not
     /// read again. Of a buffer whose elements are of one thread each, the threads that come here renew theirs.
-    Renew {
+    LifetimeStart {
         /// The buffer.
         buffer: BufferId,
         /// The slot, a [`Type::I32`].
@@ -514,9 +514,9 @@ pub enum StatementKind {
         result: ValueId,
     },
     /// Combines an element of a workspace with a value, at once with respect to other blocks and threads.
-    Update(Update),
+    AtomicUpdate(AtomicUpdate),
     /// The first thread of the block arrives at a counter for it. After the last arrival the counter is zero again.
-    Arrive {
+    LastBlockTicket {
         /// The counters: a workspace of `u32` that is zero at first.
         counters: u16,
         /// Which of them, an index integer.
@@ -531,7 +531,7 @@ pub enum StatementKind {
         acquires: bool,
     },
     /// All threads of the block wait for each other, and learn whether a predicate holds for any of them.
-    Agree {
+    BarRedOr {
         /// What each thread says.
         predicate: ValueId,
         /// Whether one of them said so.
@@ -540,22 +540,22 @@ pub enum StatementKind {
     /// One thread of the block runs the region; the others do not wait for it.
     Elect(RegionId),
     /// The phase of a barrier that is under way ends when so many bytes have come, besides those of other expectations.
-    Expect {
+    MbarrierExpectTx {
         /// The barriers.
-        barrier: BarrierId,
+        barrier: MbarrierId,
         /// Which of them: the slot that is filled, a [`Type::I32`].
         slot: ValueId,
         /// Bytes of all copies of the phase.
         bytes: u32,
     },
     /// Starts a copy by the accelerator.
-    Transfer(Transfer),
+    BulkCopy(BulkCopy),
     /// Each warp that comes arrives once in the phase of a barrier that is under way: its lanes wait for each other,
     /// and one of them arrives. What the warps did before is over for who waits for the phase; of what they wrote, that
     /// is said to their own block alone.
-    Release {
+    MbarrierArrive {
         /// The barriers.
-        barrier: BarrierId,
+        barrier: MbarrierId,
         /// Which of them, a [`Type::I32`].
         slot: ValueId,
         /// In which blocks of the cluster.
@@ -565,27 +565,27 @@ pub enum StatementKind {
     /// each other. In a role, what is said of all threads of a block is said of those of the role.
     Roles(Vec<Role>),
     /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
-    Await {
+    MbarrierWait {
         /// The barriers.
-        barrier: BarrierId,
+        barrier: MbarrierId,
         /// Which of them: the slot that is read, a [`Type::I32`].
         slot: ValueId,
         /// Number of the phase modulo 2, a [`Type::I32`].
         parity: ValueId,
     },
-    /// What a thread wrote to shared memory before, copies that are started after the next [`StatementKind::Sync`]
+    /// What a thread wrote to shared memory before, copies that are started after the next [`StatementKind::BarSync`]
     /// see.
-    Publish,
+    FenceProxyAsync,
     /// Each thread waits until the launches that the own one depends on have ended: before that, it accesses no tensors
     /// and workspaces.
-    AwaitLaunches,
+    GridDependencyWait,
     /// Launches that depend on the own one may begin; they wait for its end before they access memory.
-    AllowLaunches,
+    GridDependencyLaunch,
     /// The copies to tensors that the elected thread started since the last one belong together.
-    Commit,
+    BulkCommitGroup,
     /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many
     /// commits.
-    AwaitReads {
+    BulkWaitGroupRead {
         /// How many commits may be under way still.
         pending: u32,
     },
@@ -601,10 +601,10 @@ pub struct Role {
     /// How many registers a thread of it has, if not as many as others: whole warpgroups, a multiple of 8 from 24
     /// to 240.
     pub registers: Option<u32>,
-    /// Where its threads in all blocks of a cluster meet at a [`StatementKind::SyncCluster`], if they do: a barrier
+    /// Where its threads in all blocks of a cluster meet at a [`StatementKind::BarrierCluster`], if they do: a barrier
     /// with one slot for that alone, at which each warp of it arrives in each block. The machine's own barrier of the
     /// cluster is for all threads.
-    pub meets: Option<BarrierId>,
+    pub meets: Option<MbarrierId>,
     /// What it runs.
     pub body: RegionId,
 }
@@ -629,7 +629,7 @@ pub enum Receivers {
 
 /// A copy between a tensor and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transfer {
+pub struct BulkCopy {
     /// What it moves, on the tensor's side.
     pub part: TensorPart,
     /// The buffer.
@@ -639,7 +639,7 @@ pub struct Transfer {
     /// Element offset in the slot, a [`Type::I32`].
     pub offset: ValueId,
     /// What counts the bytes of a copy to shared memory: the barrier of the slot; none for a copy to the tensor.
-    pub barrier: Option<BarrierId>,
+    pub barrier: Option<MbarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
     /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier
@@ -715,7 +715,7 @@ impl Load {
 
 /// Copies neighbouring elements of a tensor to a buffer, some time before the thread has waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fetch {
+pub struct CpAsync {
     /// The tensor: position in [`Signature::parameters`], one that the kernel does not write.
     pub parameter: u16,
     /// Element offset of the first lane from the tensor's base; an index integer.
@@ -743,7 +743,7 @@ pub struct Store {
 
 /// How an element is combined with a value: in any order, since blocks come in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpdateOp {
+pub enum AtomicOp {
     /// The sum; integers wrap. Sums of `f32` take subnormal numbers for zeros (PTX manual, `red`).
     Add,
     /// The larger one; unsigned integers.
@@ -754,13 +754,13 @@ pub enum UpdateOp {
 
 /// Combines an element of a workspace with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Update {
+pub struct AtomicUpdate {
     /// The workspace.
     pub workspace: u16,
     /// Element offset; an index integer.
     pub offset: ValueId,
     /// How.
-    pub op: UpdateOp,
+    pub op: AtomicOp,
     /// With what.
     pub value: ValueId,
 }
@@ -875,10 +875,10 @@ pub struct Kernel {
     pub workspaces: Vec<Workspace>,
     /// Numbers of tiles, of a launch whose blocks take them in turn.
     pub tiles: Vec<ValueId>,
-    /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body
-    /// starts, which others know after the first [`StatementKind::Sync`], and other blocks of the cluster after the
-    /// first [`StatementKind::SyncCluster`].
-    pub barriers: Vec<Barrier>,
+    /// What each [`MbarrierId`] stands for. One thread makes barriers ready for their first phase before the body
+    /// starts, which others know after the first [`StatementKind::BarSync`], and other blocks of the cluster after the
+    /// first [`StatementKind::BarrierCluster`].
+    pub barriers: Vec<Mbarrier>,
 }
 
 impl Kernel {

@@ -6,8 +6,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    Barrier, BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role,
-    Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
+    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, IndexOp, Kernel, Mbarrier, MbarrierId, Memory, Op, ParameterKind,
+    Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
+    Workspace,
 };
 
 impl Display for Kernel {
@@ -70,11 +71,11 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
     for statement in &kernel.region(region).statements {
         match &statement.kind {
             StatementKind::Let(value) => name(*value, names, next),
-            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+            StatementKind::Load(load) | StatementKind::LoadDsmem { load, .. } => {
                 load.results().for_each(|value| name(value, names, next));
             }
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
-            StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => {
+            StatementKind::LastBlockTicket { last: result, .. } | StatementKind::BarRedOr { result, .. } => {
                 name(*result, names, next)
             }
             StatementKind::Loop(l) => {
@@ -92,26 +93,26 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Store(_)
-            | StatementKind::Spread(_)
-            | StatementKind::Update(_)
-            | StatementKind::Sync
-            | StatementKind::SyncCluster
-            | StatementKind::SyncWarpgroup
-            | StatementKind::SyncWarp
-            | StatementKind::Renew { .. }
-            | StatementKind::Fetch(_)
-            | StatementKind::CommitFetches
-            | StatementKind::AwaitLaunches
-            | StatementKind::AllowLaunches
-            | StatementKind::AwaitFetches { .. }
-            | StatementKind::Expect { .. }
-            | StatementKind::Release { .. }
-            | StatementKind::ReleaseFetches { .. }
-            | StatementKind::Transfer(_)
-            | StatementKind::Await { .. }
-            | StatementKind::Publish
-            | StatementKind::Commit
-            | StatementKind::AwaitReads { .. } => {}
+            | StatementKind::StoreDsmemAll(_)
+            | StatementKind::AtomicUpdate(_)
+            | StatementKind::BarSync
+            | StatementKind::BarrierCluster
+            | StatementKind::BarSyncWarpgroup
+            | StatementKind::BarWarpSync
+            | StatementKind::LifetimeStart { .. }
+            | StatementKind::CpAsync(_)
+            | StatementKind::CpAsyncCommitGroup
+            | StatementKind::GridDependencyWait
+            | StatementKind::GridDependencyLaunch
+            | StatementKind::CpAsyncWaitGroup { .. }
+            | StatementKind::MbarrierExpectTx { .. }
+            | StatementKind::MbarrierArrive { .. }
+            | StatementKind::CpAsyncMbarrierArrive { .. }
+            | StatementKind::BulkCopy(_)
+            | StatementKind::MbarrierWait { .. }
+            | StatementKind::FenceProxyAsync
+            | StatementKind::BulkCommitGroup
+            | StatementKind::BulkWaitGroupRead { .. } => {}
         }
     }
 }
@@ -144,11 +145,11 @@ impl Printer<'_> {
                 writeln!(f, "var v{}: {} = {}", variable.0, self.ty(*value), self.name(*value))
             }
             StatementKind::Set(variable, value) => writeln!(f, "v{} = {}", variable.0, self.name(*value)),
-            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+            StatementKind::Load(load) | StatementKind::LoadDsmem { load, .. } => {
                 let results: Vec<_> = load.results().collect();
                 let element = self.ty(load.first);
                 write!(f, "{}: {element} = {}", self.list(&results), self.place(load.memory, load.offset))?;
-                if let StatementKind::LoadPeer { rank, .. } = statement.kind {
+                if let StatementKind::LoadDsmem { rank, .. } = statement.kind {
                     write!(f, " of block {} of the cluster", self.name(rank))?;
                 }
                 if let Some(predicate) = load.predicate {
@@ -159,7 +160,7 @@ impl Printer<'_> {
             StatementKind::Store(store) => {
                 writeln!(f, "{} = {}", self.place(store.memory, store.offset), self.list(&store.values))
             }
-            StatementKind::Spread(store) => {
+            StatementKind::StoreDsmemAll(store) => {
                 let (place, values) = (self.place(store.memory, store.offset), self.list(&store.values));
                 writeln!(f, "{place} of all blocks of the cluster = {values}")
             }
@@ -177,21 +178,21 @@ impl Printer<'_> {
                 }
                 writeln!(f, "{pad}}}")
             }
-            StatementKind::Sync => writeln!(f, "sync"),
-            StatementKind::SyncWarpgroup => writeln!(f, "sync warpgroup"),
-            StatementKind::SyncWarp => writeln!(f, "sync warp"),
-            StatementKind::SyncCluster => writeln!(f, "sync cluster"),
-            StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
+            StatementKind::BarSync => writeln!(f, "sync"),
+            StatementKind::BarSyncWarpgroup => writeln!(f, "sync warpgroup"),
+            StatementKind::BarWarpSync => writeln!(f, "sync warp"),
+            StatementKind::BarrierCluster => writeln!(f, "sync cluster"),
+            StatementKind::CpAsync(CpAsync { parameter, from, buffer, to, lanes, predicate }) => {
                 let (from, to) =
                     (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Buffer(*buffer), *to));
                 let when = predicate.map_or_else(String::new, |p| format!(", zero unless {}", self.name(p)));
                 writeln!(f, "fetch {lanes} of {from} to {to}{when}")
             }
-            StatementKind::CommitFetches => writeln!(f, "commit fetches"),
-            StatementKind::AwaitLaunches => writeln!(f, "await launches"),
-            StatementKind::AllowLaunches => writeln!(f, "allow launches"),
-            StatementKind::AwaitFetches { pending } => writeln!(f, "await fetches of all but {pending} commits"),
-            StatementKind::Renew { buffer, slot } => {
+            StatementKind::CpAsyncCommitGroup => writeln!(f, "commit fetches"),
+            StatementKind::GridDependencyWait => writeln!(f, "await launches"),
+            StatementKind::GridDependencyLaunch => writeln!(f, "allow launches"),
+            StatementKind::CpAsyncWaitGroup { pending } => writeln!(f, "await fetches of all but {pending} commits"),
+            StatementKind::LifetimeStart { buffer, slot } => {
                 let of = self.kernel.buffers.get(buffer.index());
                 let name = of.map_or("?", |b| b.name.as_str());
                 let slot =
@@ -202,15 +203,15 @@ impl Printer<'_> {
                 let (result, ty, value) = (self.name(*result), self.ty(*result), self.name(*value));
                 writeln!(f, "{result}: {ty} = {value} of lane ^ {mask}")
             }
-            StatementKind::Update(Update { workspace, offset, op, value }) => {
+            StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }) => {
                 let op = match op {
-                    UpdateOp::Add => "+=",
-                    UpdateOp::Max => "max=",
-                    UpdateOp::Or => "|=",
+                    AtomicOp::Add => "+=",
+                    AtomicOp::Max => "max=",
+                    AtomicOp::Or => "|=",
                 };
                 writeln!(f, "{} {op} {}", self.place(Memory::Workspace(*workspace), *offset), self.name(*value))
             }
-            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+            StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires } => {
                 let (last, blocks) = (self.name(*last), self.name(*blocks));
                 let place = self.place(Memory::Workspace(*counters), *at);
                 let order = match (releases, acquires) {
@@ -221,7 +222,7 @@ impl Printer<'_> {
                 };
                 writeln!(f, "{last}: bool = thread 0 arrives last of {blocks} at {place}{order}")
             }
-            StatementKind::Agree { predicate, result } => {
+            StatementKind::BarRedOr { predicate, result } => {
                 writeln!(f, "{}: bool = {} for any thread", self.name(*result), self.name(*predicate))
             }
             StatementKind::Elect(part) => {
@@ -229,10 +230,10 @@ impl Printer<'_> {
                 self.region(f, *part, indent + 1)?;
                 writeln!(f, "{pad}}}")
             }
-            StatementKind::Expect { barrier, slot, bytes } => {
+            StatementKind::MbarrierExpectTx { barrier, slot, bytes } => {
                 writeln!(f, "{} expects {bytes} bytes", self.barrier(*barrier, *slot))
             }
-            StatementKind::Transfer(transfer) => {
+            StatementKind::BulkCopy(transfer) => {
                 let signature = &self.kernel.signature;
                 let part = match &transfer.part {
                     TensorPart::Tile { map, start } => {
@@ -261,10 +262,10 @@ impl Printer<'_> {
                     None => writeln!(f, "copy {place} to {part}{hint}"),
                 }
             }
-            StatementKind::Await { barrier, slot, parity } => {
+            StatementKind::MbarrierWait { barrier, slot, parity } => {
                 writeln!(f, "await {} phase {}", self.barrier(*barrier, *slot), self.name(*parity))
             }
-            StatementKind::Release { barrier, slot, to } => {
+            StatementKind::MbarrierArrive { barrier, slot, to } => {
                 let barrier = self.barrier(*barrier, *slot);
                 let to = match to {
                     Receivers::Own => String::new(),
@@ -273,7 +274,7 @@ impl Printer<'_> {
                 };
                 writeln!(f, "each warp arrives at {barrier}{to}")
             }
-            StatementKind::ReleaseFetches { barrier, slot } => {
+            StatementKind::CpAsyncMbarrierArrive { barrier, slot } => {
                 writeln!(f, "each thread arrives at {} behind its fetches", self.barrier(*barrier, *slot))
             }
             StatementKind::Roles(roles) => {
@@ -287,15 +288,15 @@ impl Printer<'_> {
                 }
                 Ok(())
             }
-            StatementKind::Publish => writeln!(f, "publish"),
-            StatementKind::Commit => writeln!(f, "commit"),
-            StatementKind::AwaitReads { pending } => writeln!(f, "await reads of all but {pending} commits"),
+            StatementKind::FenceProxyAsync => writeln!(f, "publish"),
+            StatementKind::BulkCommitGroup => writeln!(f, "commit"),
+            StatementKind::BulkWaitGroupRead { pending } => writeln!(f, "await reads of all but {pending} commits"),
         }
     }
 
-    fn barrier(&self, barrier: BarrierId, slot: ValueId) -> String {
+    fn barrier(&self, barrier: MbarrierId, slot: ValueId) -> String {
         match self.kernel.barriers.get(barrier.index()) {
-            Some(Barrier { slots: 1, .. }) => format!("barrier{}", barrier.0),
+            Some(Mbarrier { slots: 1, .. }) => format!("barrier{}", barrier.0),
             _ => format!("barrier{} slot {}", barrier.0, self.name(slot)),
         }
     }

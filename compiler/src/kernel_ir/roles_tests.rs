@@ -67,7 +67,7 @@ fn roles_are_printed() {
         b.begin_elect();
         b.expect(full, zero, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part,
             buffer,
             slot: zero,
@@ -307,8 +307,8 @@ fn roles_meet_at_their_own_barriers() {
     let bad = Some(vec![Problem::BadRoles]);
     // None, another one's, one that does not exist, one with other arrivals or slots.
     assert_eq!(kernel(&|k| of(k)[0].meets = None), bad);
-    assert_eq!(kernel(&|k| of(k)[0].meets = Some(BarrierId(1))), bad);
-    assert_eq!(kernel(&|k| of(k)[0].meets = Some(BarrierId(2))), bad);
+    assert_eq!(kernel(&|k| of(k)[0].meets = Some(MbarrierId(1))), bad);
+    assert_eq!(kernel(&|k| of(k)[0].meets = Some(MbarrierId(2))), bad);
     assert_eq!(kernel(&|k| k.barriers[0].arrivals = 4), bad);
     assert_eq!(kernel(&|k| k.barriers[1].slots = 2), bad);
     // Nothing else happens there.
@@ -316,7 +316,7 @@ fn roles_meet_at_their_own_barriers() {
         let zero = zero(b);
         roles(b, &[(0, 8, None)], |b| {
             b.sync_cluster();
-            b.release(BarrierId(0), zero, Receivers::Own);
+            b.release(MbarrierId(0), zero, Receivers::Own);
         });
     });
     assert_eq!(released.err(), Some(vec![Problem::BadRoles]));

@@ -50,7 +50,7 @@ fn copy_run(b: &mut Builder, parameter: u16, at: ValueId, bytes: u32) {
     let (buffer, zero) = (b.buffer(tile()), b.index_literal(Type::I32, 0));
     let part = TensorPart::Run { parameter, offset: zero, bytes };
     b.begin_elect();
-    b.transfer(Transfer { part, buffer, slot: zero, offset: at, barrier: None, evict: None, multicast: None });
+    b.transfer(BulkCopy { part, buffer, slot: zero, offset: at, barrier: None, evict: None, multicast: None });
     b.end_elect();
 }
 
@@ -70,7 +70,7 @@ fn runs_are_copied_in_loops() {
             let n = b.index_convert(n, Type::I64);
             let from = b.index_mul(n, wide);
             let part = TensorPart::Run { parameter: 0, offset: from, bytes: 64 };
-            b.transfer(Transfer {
+            b.transfer(BulkCopy {
                 part,
                 buffer,
                 slot: zero,
@@ -81,7 +81,7 @@ fn runs_are_copied_in_loops() {
             });
             let part = TensorPart::Run { parameter: 1, offset: block, bytes: 64 };
             let evict = Some(Evict::First);
-            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: None, evict, multicast: None });
+            b.transfer(BulkCopy { part, buffer, slot: zero, offset, barrier: None, evict, multicast: None });
             b.end_loop();
             b.end_elect();
         },
@@ -161,7 +161,7 @@ fn copies_stand_where_every_thread_comes() {
             b.sync();
             b.begin_elect();
             b.expect(barrier, zero, 256);
-            b.transfer(Transfer {
+            b.transfer(BulkCopy {
                 part: TensorPart::Tile { map: 0, start: vec![zero, at] },
                 buffer,
                 slot: zero,
@@ -686,7 +686,7 @@ fn the_verifier_finds_each_fault() {
     // Copies by threads.
     let fetch = |b: &mut Builder, lanes: u32| {
         let (buffer, z) = (b.buffer(tile()), zero(b));
-        b.fetch(Fetch { parameter: 0, from: z, buffer, to: z, lanes, predicate: None });
+        b.fetch(CpAsync { parameter: 0, from: z, buffer, to: z, lanes, predicate: None });
     };
     fault(|b| {
         fetch(b, 8);
@@ -694,7 +694,7 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (buffer, z) = (b.buffer(tile()), zero(b));
-        b.fetch(Fetch { parameter: 1, from: z, buffer, to: z, lanes: 4, predicate: None });
+        b.fetch(CpAsync { parameter: 1, from: z, buffer, to: z, lanes: 4, predicate: None });
         Problem::NotConstant(1)
     });
     fault(|b| {
@@ -743,7 +743,7 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let z = zero(b);
         b.begin_elect();
-        b.expect(BarrierId(3), z, 16);
+        b.expect(MbarrierId(3), z, 16);
         b.end_elect();
         Problem::NotABarrier(3)
     });
@@ -752,7 +752,7 @@ fn the_verifier_finds_each_fault() {
             let (z, barrier) = (zero(b), b.barrier(1));
             let buffer = b.buffer(tile());
             b.begin_elect();
-            b.transfer(Transfer {
+            b.transfer(BulkCopy {
                 part: TensorPart::Tile { map, start: vec![z; rank] },
                 buffer,
                 slot: z,
@@ -769,7 +769,7 @@ fn the_verifier_finds_each_fault() {
         let (z, barrier) = (zero(b), b.barrier(1));
         let (buffer, behind) = (b.buffer(tile()), b.index_literal(Type::I32, 64));
         b.begin_elect();
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: z,
@@ -822,7 +822,7 @@ fn the_verifier_finds_each_fault() {
         let (z, barrier) = (zero(b), b.barrier(1));
         let one = b.index_literal(Type::I32, 1);
         b.begin_elect();
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: one,

@@ -45,8 +45,9 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::Argument;
 
 use super::{
-    Barrier, BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Statement,
-    StatementKind, TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
+    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Facts, Kernel, Mbarrier, MbarrierId, Memory, Op, ParameterKind,
+    Receivers, RegionId, Role, Sharing, Statement, StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
+    VariableId, arithmetic_type,
 };
 use crate::target::{
     ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, FETCHED_BYTES, ROLE_LIMIT, WARP, WARPGROUP, register_limit,
@@ -197,7 +198,7 @@ struct Checker<'a> {
 struct InRole {
     threads: Range<u32>,
     /// Where its threads of all blocks meet.
-    meets: Option<BarrierId>,
+    meets: Option<MbarrierId>,
     /// The variables from outside.
     outside: BTreeSet<VariableId>,
 }
@@ -250,8 +251,8 @@ impl Checker<'_> {
                 self.expect(!outside, Problem::VariableNotInScope(*variable));
                 self.assigned(*variable, *value);
             }
-            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
-                if let StatementKind::LoadPeer { rank, .. } = statement.kind {
+            StatementKind::Load(load) | StatementKind::LoadDsmem { load, .. } => {
+                if let StatementKind::LoadDsmem { rank, .. } = statement.kind {
                     self.operand(rank, |ty| ty == Type::I32);
                     self.peers(load.memory);
                 }
@@ -275,8 +276,8 @@ impl Checker<'_> {
                     self.open(value);
                 }
             }
-            StatementKind::Store(store) | StatementKind::Spread(store) => {
-                if let StatementKind::Spread(_) = statement.kind {
+            StatementKind::Store(store) | StatementKind::StoreDsmemAll(store) => {
+                if let StatementKind::StoreDsmemAll(_) = statement.kind {
                     self.peers(store.memory);
                 }
                 let lanes = u32::try_from(store.values.len()).unwrap_or(u32::MAX);
@@ -301,23 +302,23 @@ impl Checker<'_> {
                     self.nested_where(branch.condition, otherwise, region);
                 }
             }
-            StatementKind::Sync => self.collective(Threads::All),
-            StatementKind::SyncCluster => {
+            StatementKind::BarSync => self.collective(Threads::All),
+            StatementKind::BarrierCluster => {
                 self.collective(Threads::Cluster);
                 self.clusters();
                 let meets = self.role.as_ref().is_none_or(|role| role.meets.is_some());
                 self.expect(meets, Problem::BadRoles);
             }
-            StatementKind::SyncWarpgroup | StatementKind::SyncWarp => {
+            StatementKind::BarSyncWarpgroup | StatementKind::BarWarpSync => {
                 self.collective(Threads::All);
                 let role = self.role.as_ref().map(|role| role.threads.clone());
                 let Range { start, end } = role.unwrap_or(0..self.kernel.signature.threads);
                 let threads = end - start;
-                let unit = if statement.kind == StatementKind::SyncWarp { WARP } else { WARPGROUP };
+                let unit = if statement.kind == StatementKind::BarWarpSync { WARP } else { WARPGROUP };
                 let whole = threads.is_multiple_of(unit) && start.is_multiple_of(unit);
                 self.expect(whole, Problem::PartOfUnit(threads));
             }
-            StatementKind::Renew { buffer, slot } => {
+            StatementKind::LifetimeStart { buffer, slot } => {
                 // What belongs to one thread is renewed by it.
                 if self.kernel.buffers.get(buffer.index()).is_none_or(|b| b.sharing != Sharing::Thread) {
                     self.collective(Threads::All);
@@ -326,11 +327,11 @@ impl Checker<'_> {
                 self.expect(slots.is_some(), Problem::NotABuffer(buffer.0));
                 self.slot(*slot, slots.unwrap_or(0));
             }
-            StatementKind::Fetch(fetch) => self.fetch(fetch),
-            StatementKind::CommitFetches
-            | StatementKind::AwaitFetches { .. }
-            | StatementKind::AwaitLaunches
-            | StatementKind::AllowLaunches => self.collective(Threads::All),
+            StatementKind::CpAsync(fetch) => self.fetch(fetch),
+            StatementKind::CpAsyncCommitGroup
+            | StatementKind::CpAsyncWaitGroup { .. }
+            | StatementKind::GridDependencyWait
+            | StatementKind::GridDependencyLaunch => self.collective(Threads::All),
             StatementKind::Shuffle { value, mask, result } => {
                 self.collective(Threads::All);
                 let type_of = |id: &ValueId| self.kernel.values.get(id.index()).map(|v| v.ty);
@@ -341,13 +342,13 @@ impl Checker<'_> {
                 self.expect(fits && given == got, Problem::BadBinding(*result));
                 self.open(*result);
             }
-            StatementKind::Update(Update { workspace, offset, op, value }) => {
+            StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }) => {
                 self.expect(self.role.is_none(), Problem::NotCollective);
                 let ty = self.access(Memory::Workspace(*workspace), *offset, 1, true);
                 self.operand(*value, |value| Some(value) == ty);
                 self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
             }
-            StatementKind::Arrive { counters, at, blocks, last, .. } => {
+            StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
                 self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 let ty = self.access(Memory::Workspace(*counters), *at, 1, true);
@@ -359,7 +360,7 @@ impl Checker<'_> {
                 self.expect(fits && self.kernel.value(*last).ty == Type::PRED, Problem::BadBinding(*last));
                 self.open(*last);
             }
-            StatementKind::Agree { predicate, result } => {
+            StatementKind::BarRedOr { predicate, result } => {
                 self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 self.operand(*predicate, |ty| ty == Type::PRED);
@@ -373,20 +374,20 @@ impl Checker<'_> {
                 self.nested(*part, region);
                 self.threads = outer;
             }
-            StatementKind::Expect { barrier, slot, .. } => {
+            StatementKind::MbarrierExpectTx { barrier, slot, .. } => {
                 self.collective(Threads::Elected);
                 self.barrier(*barrier, *slot);
             }
-            StatementKind::Transfer(transfer) => {
+            StatementKind::BulkCopy(transfer) => {
                 self.collective(Threads::Elected);
                 self.transfer(transfer);
             }
-            StatementKind::Await { barrier, slot, parity } => {
+            StatementKind::MbarrierWait { barrier, slot, parity } => {
                 self.collective(Threads::All);
                 self.barrier(*barrier, *slot);
                 self.operand(*parity, |ty| ty == Type::I32);
             }
-            StatementKind::Release { barrier, slot, to } => {
+            StatementKind::MbarrierArrive { barrier, slot, to } => {
                 self.collective(Threads::All);
                 let threads = self.kernel.signature.threads;
                 self.expect(threads.is_multiple_of(WARP), Problem::PartOfUnit(threads));
@@ -398,7 +399,7 @@ impl Checker<'_> {
                     self.operand(*rank, |ty| ty == Type::I32);
                 }
             }
-            StatementKind::ReleaseFetches { barrier, slot } => {
+            StatementKind::CpAsyncMbarrierArrive { barrier, slot } => {
                 self.collective(Threads::All);
                 self.barrier(*barrier, *slot);
             }
@@ -407,7 +408,7 @@ impl Checker<'_> {
                 self.expect(self.role.is_none() && self.are_roles(roles), Problem::BadRoles);
                 if roles.iter().any(|role| role.registers.is_some()) {
                     let mut behind = self.kernel.region(region).statements.iter().rev();
-                    let last = behind.find(|s| s.kind != StatementKind::SyncCluster).map(|s| &s.kind);
+                    let last = behind.find(|s| s.kind != StatementKind::BarrierCluster).map(|s| &s.kind);
                     self.expect(region == Kernel::BODY && last == Some(&statement.kind), Problem::BadRoles);
                 }
                 let declared = (0..).zip(&self.declared).filter(|(_, binding)| **binding == Binding::InScope);
@@ -419,8 +420,10 @@ impl Checker<'_> {
                 }
                 self.role = None;
             }
-            StatementKind::Publish => self.collective(Threads::All),
-            StatementKind::Commit | StatementKind::AwaitReads { .. } => self.collective(Threads::Elected),
+            StatementKind::FenceProxyAsync => self.collective(Threads::All),
+            StatementKind::BulkCommitGroup | StatementKind::BulkWaitGroupRead { .. } => {
+                self.collective(Threads::Elected)
+            }
         }
     }
 
@@ -446,7 +449,7 @@ impl Checker<'_> {
         let meeting = |(n, role): (usize, &Role)| {
             let Some(meets) = role.meets else { return true };
             let arrivals = role.warps.len() as u32 * self.kernel.signature.cluster;
-            self.kernel.barriers.get(meets.index()) == Some(&Barrier { slots: 1, arrivals })
+            self.kernel.barriers.get(meets.index()) == Some(&Mbarrier { slots: 1, arrivals })
                 && roles[..n].iter().all(|other| other.meets != role.meets)
         };
         let taken: u32 = roles.iter().map(|r| r.warps.len() as u32 * r.registers.unwrap_or(usual)).sum();
@@ -504,7 +507,7 @@ impl Checker<'_> {
         }
     }
 
-    fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
+    fn barrier(&mut self, barrier: MbarrierId, slot: ValueId) {
         let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
         let is_met_at = self.kernel.roles().iter().any(|role| role.meets == Some(barrier));
@@ -520,8 +523,8 @@ impl Checker<'_> {
         self.expect(known, Problem::NotASlot(slot));
     }
 
-    fn fetch(&mut self, fetch: &Fetch) {
-        let Fetch { parameter, from, buffer, to, lanes, predicate } = fetch;
+    fn fetch(&mut self, fetch: &CpAsync) {
+        let CpAsync { parameter, from, buffer, to, lanes, predicate } = fetch;
         self.expect(self.threads != Threads::Elected, Problem::NotCollective);
         let read = self.access(Memory::Parameter(*parameter), *from, *lanes, false);
         let written = self.access(Memory::Buffer(*buffer), *to, *lanes, true);
@@ -535,8 +538,8 @@ impl Checker<'_> {
         }
     }
 
-    fn transfer(&mut self, transfer: &Transfer) {
-        let Transfer { part, buffer, slot, offset, barrier, evict: _, multicast } = transfer;
+    fn transfer(&mut self, transfer: &BulkCopy) {
+        let BulkCopy { part, buffer, slot, offset, barrier, evict: _, multicast } = transfer;
         if let Some(mask) = multicast {
             self.operand(*mask, |ty| ty == Type::I32);
             self.clusters();
@@ -675,11 +678,11 @@ impl Checker<'_> {
 }
 
 /// Whether memory has an update of this type.
-fn updates(op: UpdateOp, ty: Type) -> bool {
+fn updates(op: AtomicOp, ty: Type) -> bool {
     use ElementType::{F32, F64, U32, U64};
     match op {
-        UpdateOp::Add => matches!(ty, Type::Element(F32 | F64 | U32 | U64)),
-        UpdateOp::Max | UpdateOp::Or => matches!(ty, Type::Element(U32 | U64)),
+        AtomicOp::Add => matches!(ty, Type::Element(F32 | F64 | U32 | U64)),
+        AtomicOp::Max | AtomicOp::Or => matches!(ty, Type::Element(U32 | U64)),
     }
 }
 

@@ -18,7 +18,7 @@
 use tilewright_kernel::ElementType::{self, F32, F64, I32, I64, U32, U64};
 use tilewright_kernel::algorithm::{Binary, Compare, Reduction};
 
-use crate::kernel_ir::{Builder, Shift, UnaryOp, UpdateOp, ValueId};
+use crate::kernel_ir::{AtomicOp, Builder, Shift, UnaryOp, ValueId};
 use crate::schedule::atomic_word;
 
 /// How a reduction's states are words.
@@ -38,11 +38,11 @@ impl Word {
     }
 
     /// How two words are combined.
-    pub(super) const fn update(self) -> UpdateOp {
+    pub(super) const fn update(self) -> AtomicOp {
         match self.op {
-            Reduction::Sum | Reduction::Prod => UpdateOp::Add,
-            Reduction::All | Reduction::Any => UpdateOp::Or,
-            _ => UpdateOp::Max,
+            Reduction::Sum | Reduction::Prod => AtomicOp::Add,
+            Reduction::All | Reduction::Any => AtomicOp::Or,
+            _ => AtomicOp::Max,
         }
     }
 

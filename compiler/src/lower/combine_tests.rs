@@ -380,7 +380,10 @@ fn each_barrier_is_missed() {
         let kernel = intervals(of);
         let (_, buffers) = inputs(of);
         let is_sync = |statement: &Statement| {
-            matches!(statement.kind, StatementKind::Sync | StatementKind::SyncWarpgroup | StatementKind::SyncWarp)
+            matches!(
+                statement.kind,
+                StatementKind::BarSync | StatementKind::BarSyncWarpgroup | StatementKind::BarWarpSync
+            )
         };
         let mut dropped = 0;
         for region in 0..kernel.regions.len() {

@@ -140,7 +140,7 @@ fn is_right(kernel: &Kernel) -> bool {
 /// Every barrier, with the statement.
 fn barriers(kernel: &Kernel) -> Vec<(usize, usize)> {
     let is_barrier = |kind: &StatementKind| {
-        matches!(kind, StatementKind::Sync | StatementKind::SyncWarp | StatementKind::SyncWarpgroup)
+        matches!(kind, StatementKind::BarSync | StatementKind::BarWarpSync | StatementKind::BarSyncWarpgroup)
     };
     let of = |r: usize| (0..kernel.regions[r].statements.len()).map(move |at| (r, at));
     let all = (0..kernel.regions.len()).flat_map(of);
@@ -160,7 +160,7 @@ fn what_is_left_is_right_and_needed() {
         assert!(is_right(&minimal), "seed {seed}:\n{minimal}");
         for (region, at) in barriers(&minimal) {
             left += 1;
-            weaker += usize::from(minimal.regions[region].statements[at].kind != StatementKind::Sync);
+            weaker += usize::from(minimal.regions[region].statements[at].kind != StatementKind::BarSync);
             let mut mutant = minimal.clone();
             mutant.regions[region].statements.remove(at);
             // Of exclusive ors nothing is known.

@@ -31,7 +31,7 @@ use super::inner::{Instance, Kept};
 use super::stage::{Nest, Point};
 use super::staging::slot_after;
 use crate::domain::AxisId;
-use crate::kernel_ir::{Fetch, ValueId};
+use crate::kernel_ir::{CpAsync, ValueId};
 use crate::memory::fetch;
 use crate::schedule::Stage;
 
@@ -146,7 +146,7 @@ impl<'a> Nest<'a, '_> {
             let scope = self.scope(&point.values);
             let Some((parameter, from)) = self.values.place_read(self.b, id, &scope) else { continue };
             let Some(to) = self.place(point, *buffer, *base) else { continue };
-            self.b.fetch(Fetch { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
+            self.b.fetch(CpAsync { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
         }
     }
 }

@@ -41,7 +41,7 @@ use super::stage::{Around, Nest, Point};
 use super::staging::{Copy, turn};
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
-use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
+use crate::kernel_ir::{Builder, MbarrierId, Range, Receivers, Type, ValueId, VariableId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Multicast, Staged, Way};
@@ -52,16 +52,16 @@ use crate::schedule::{Attach, Role, Stage};
 pub(super) struct Handing {
     pub between: ProducerConsumers,
     /// Ends a phase when a slot is made.
-    pub full: BarrierId,
+    pub full: MbarrierId,
     /// Whether threads fetch it, and go on while they do.
     pub in_background: bool,
     /// Ends a phase when a slot has been read.
-    pub empty: BarrierId,
+    pub empty: MbarrierId,
     /// The blocks of a cluster that fill a slot together.
     multicast: Option<Multicast>,
     /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is
     /// then of the own readers.
-    of_all: Option<BarrierId>,
+    of_all: Option<MbarrierId>,
 }
 
 impl Handing {

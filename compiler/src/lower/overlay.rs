@@ -54,7 +54,7 @@ impl Conflicts {
         let mut renewed = vec![false; count];
         let mut foreign = vec![false; count];
         for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
-            if let StatementKind::Renew { buffer, .. } = statement.kind {
+            if let StatementKind::LifetimeStart { buffer, .. } = statement.kind {
                 renewed[buffer.index()] = true;
             }
             let accesses = statement.kind.effects().accesses().filter(|access| access.by != Engine::Thread);
@@ -95,7 +95,7 @@ impl Conflicts {
                             None => {}
                         }
                     }
-                    if let StatementKind::Renew { buffer, .. } = statement.kind {
+                    if let StatementKind::LifetimeStart { buffer, .. } = statement.kind {
                         self.meets(buffer, live);
                         live[buffer.index()] = false;
                     }

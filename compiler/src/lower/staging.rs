@@ -10,7 +10,7 @@ use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{
-    BarrierId, Buffer, BufferId, Builder, Range, Sharing, TensorPart, Transfer, Type, ValueId, VariableId,
+    Buffer, BufferId, Builder, BulkCopy, MbarrierId, Range, Sharing, TensorPart, Type, ValueId, VariableId,
 };
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
@@ -29,7 +29,7 @@ pub(super) struct Copy<'a> {
     /// Loops of the nest around an instance.
     pub boundary: usize,
     /// What counts the bytes of a copy to shared memory.
-    barrier: Option<BarrierId>,
+    barrier: Option<MbarrierId>,
     /// How one role hands it to others; none where it stays in one, or there are none.
     pub handing: Option<Handing>,
     /// Number of the phase modulo 2 that the current slot's barriers are in; if it has some.
@@ -304,7 +304,7 @@ impl<'a> Copy<'a> {
                 TensorPart::Run { parameter: staged.parameter, offset: self.offset(b, starts, spots), bytes }
             }
         };
-        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
+        b.transfer(BulkCopy { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
     }
 
     /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes

@@ -183,7 +183,7 @@ fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
 fn run(kernel: &Kernel, region: RegionId, loops: &mut BTreeMap<ValueId, i128>, found: &mut Vec<(i128, Vec<i128>)>) {
     for statement in &kernel.region(region).statements {
         match &statement.kind {
-            StatementKind::Transfer(Transfer { part: TensorPart::Tile { start, .. }, offset, .. }) => {
+            StatementKind::BulkCopy(BulkCopy { part: TensorPart::Tile { start, .. }, offset, .. }) => {
                 let start = start.iter().rev().map(|v| value(kernel, *v, loops)).collect();
                 found.push((value(kernel, *offset, loops), start));
             }

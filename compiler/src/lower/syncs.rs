@@ -1,6 +1,6 @@
 //! Which of the block's barriers are needed.
 //!
-//! Lowering puts a [`StatementKind::Sync`] wherever threads that use a buffer, or a copy and such threads, may need
+//! Lowering puts a [`StatementKind::BarSync`] wherever threads that use a buffer, or a copy and such threads, may need
 //! one, each place for itself. Here those are taken out without which everything is still ordered.
 //!
 //! **Property.** On every path, between two of these, in this order, there is a barrier:
@@ -64,7 +64,7 @@ use super::guards::{Fact, Guards, Known};
 use super::since::{self, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    Access, AccessKind, BarrierId, BufferId, Effects, Engine, InRoles, Inside, Kernel, Memory, Op, ParameterKind,
+    Access, AccessKind, BufferId, Effects, Engine, InRoles, Inside, Kernel, MbarrierId, Memory, Op, ParameterKind,
     Receivers, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
@@ -77,7 +77,7 @@ pub(super) fn minimise(kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> 
 
 /// The same, with so much work before what is left stays; and how much it was.
 fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Option<(Kernel, u64)> {
-    let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::Arrive { .. });
+    let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. });
     if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
         return Some((kernel, 0));
     }
@@ -88,10 +88,10 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     // Those of the cluster first: others are there for what orders threads of a block.
-    let is_of_block = |region: RegionId, at: usize| kernel.region(region).statements[at].kind == StatementKind::Sync;
+    let is_of_block = |region: RegionId, at: usize| kernel.region(region).statements[at].kind == StatementKind::BarSync;
     candidates.sort_by_key(|(loops, region, at)| (is_of_block(*region, *at), std::cmp::Reverse(*loops)));
     // What is read in other blocks is not followed.
-    let visits = |s: &Statement| matches!(s.kind, StatementKind::LoadPeer { .. });
+    let visits = |s: &Statement| matches!(s.kind, StatementKind::LoadDsmem { .. });
     let visits = kernel.regions.iter().flat_map(|r| &r.statements).any(visits);
     candidates.retain(|(_, region, at)| !visits || is_of_block(*region, *at));
     let in_block: BTreeSet<(RegionId, usize)> =
@@ -129,7 +129,7 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     }
     let Pass { mut gone, weak, work, .. } = pass;
     for (region, at, among) in weak {
-        let weaker = if among == Sharing::Warp { StatementKind::SyncWarp } else { StatementKind::SyncWarpgroup };
+        let weaker = if among == Sharing::Warp { StatementKind::BarWarpSync } else { StatementKind::BarSyncWarpgroup };
         kernel.regions[region.index()].statements[at].kind = weaker;
     }
     // From the back, so that positions stay right.
@@ -143,7 +143,7 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
 /// Every barrier with the loops around it.
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-        if matches!(statement.kind, StatementKind::Sync | StatementKind::SyncCluster) {
+        if matches!(statement.kind, StatementKind::BarSync | StatementKind::BarrierCluster) {
             found.push((loops, region, at));
         }
         let inside = statement.kind.effects().inside;
@@ -295,8 +295,8 @@ impl<'a> Pass<'a> {
                     paths = self.forgotten(l.body, paths);
                     skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
-                StatementKind::Sync | StatementKind::SyncCluster if self.gone.contains(&(region, at)) => {}
-                StatementKind::SyncCluster => {
+                StatementKind::BarSync | StatementKind::BarrierCluster if self.gone.contains(&(region, at)) => {}
+                StatementKind::BarrierCluster => {
                     let threads = self.roles.threads(region).len() as u32;
                     // Where a role meets, the barrier of that must be ready in all blocks.
                     if self.roles.is_in_role(region)
@@ -388,9 +388,9 @@ impl<'a> Pass<'a> {
         let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
         match kind {
             // One lane arrives for its warp: the others have come there.
-            StatementKind::SyncWarp | StatementKind::Release { .. } => Some(Sharing::Warp),
-            StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
-            StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
+            StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Sharing::Warp),
+            StatementKind::BarSyncWarpgroup => Some(Sharing::Warpgroup),
+            StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
     }
@@ -405,7 +405,7 @@ impl<'a> Pass<'a> {
         self.is_ordered_in_cluster(kind, effects, since)
             && effects.accesses().all(|access| match access.buffer() {
                 // What counts arrivals at it is no access of a thread: see below.
-                _ if matches!(kind, StatementKind::Arrive { .. }) => true,
+                _ if matches!(kind, StatementKind::LastBlockTicket { .. }) => true,
                 Some(buffer) => self.is_access_ordered(access, buffer, effects.barrier, place, since),
                 None => self.is_ordered_abroad(access, place, since),
             })
@@ -416,7 +416,7 @@ impl<'a> Pass<'a> {
     fn is_ordered_in_cluster(&self, kind: &StatementKind, effects: &Effects<'_>, since: &mut Since) -> bool {
         // An instance begins: what others wrote before belongs to the last one.
         let begun = match kind {
-            StatementKind::Renew { buffer, .. } => Some((*buffer, false)),
+            StatementKind::LifetimeStart { buffer, .. } => Some((*buffer, false)),
             _ => None,
         };
         let by_thread = effects.accesses().filter(|access| access.by != Engine::Tma);
@@ -439,7 +439,7 @@ impl<'a> Pass<'a> {
         &self,
         access: Access,
         buffer: BufferId,
-        barrier: Option<BarrierId>,
+        barrier: Option<MbarrierId>,
         Place { region, group, .. }: Place,
         since: &mut Since,
     ) -> bool {
@@ -471,7 +471,7 @@ impl<'a> Pass<'a> {
             (Engine::Tma, ..) if access.of_cluster && since.in_cluster.begun => false,
             (Engine::Tma, ..) if is_handed => !since.ready,
             (Engine::Tma, AccessKind::Write, _) => {
-                let admits = |barrier: BarrierId| {
+                let admits = |barrier: MbarrierId| {
                     // Where roles hand it over, all blocks have said that it may be filled.
                     !access.of_cluster
                         || self.roles.hands(barrier.index())
@@ -491,72 +491,72 @@ impl<'a> Pass<'a> {
         let alone = self.kernel.signature.threads == 1;
         let is_warp = self.roles.threads(place.region).len() as u32 <= WARP;
         match kind {
-            StatementKind::Renew { buffer, .. } => {
+            StatementKind::LifetimeStart { buffer, .. } => {
                 since.renew(*buffer);
                 true
             }
-            StatementKind::AwaitFetches { pending } => {
+            StatementKind::CpAsyncWaitGroup { pending } => {
                 since.land(*pending == 0);
                 true
             }
-            StatementKind::Arrive { .. } => {
+            StatementKind::LastBlockTicket { .. } => {
                 since.arrived = true;
                 alone || !since.abroad
             }
-            StatementKind::Publish => {
+            StatementKind::FenceProxyAsync => {
                 since.published = true;
                 true
             }
-            StatementKind::AwaitReads { .. } => {
+            StatementKind::BulkWaitGroupRead { .. } => {
                 since.awaited = true;
                 true
             }
-            StatementKind::Expect { barrier, .. } => {
+            StatementKind::MbarrierExpectTx { barrier, .. } => {
                 // Whoever starts what roles hand over has waited for an empty slot; a warp is together again then.
                 let hands = |n: usize| self.roles.hands(n);
                 let waits = |n: usize| n == barrier.index() || !is_warp && hands(n) && hands(barrier.index());
                 !since.ready && (alone || !(0..since.waited.len()).any(|n| since.waited[n] && waits(n)))
             }
-            StatementKind::Await { barrier, .. } => {
+            StatementKind::MbarrierWait { barrier, .. } => {
                 since.waited[barrier.index()] = true;
                 since.in_cluster.waited[barrier.index()] = true;
                 !since.ready
             }
-            StatementKind::Transfer(transfer) => {
+            StatementKind::BulkCopy(transfer) => {
                 // What tensor a tile is of is not known here.
                 since.abroad |= matches!(transfer.part, TensorPart::Tile { .. });
                 true
             }
-            StatementKind::ReleaseFetches { .. } => !since.ready,
-            StatementKind::Release { to: Receivers::All | Receivers::One(_), .. } => {
+            StatementKind::CpAsyncMbarrierArrive { .. } => !since.ready,
+            StatementKind::MbarrierArrive { to: Receivers::All | Receivers::One(_), .. } => {
                 since.in_cluster.told = true;
                 !since.in_cluster.begun
             }
             // What these do are accesses, or it is in `flow`, or nobody waits for it.
             StatementKind::Load(_)
-            | StatementKind::LoadPeer { .. }
+            | StatementKind::LoadDsmem { .. }
             | StatementKind::Store(_)
-            | StatementKind::Spread(_)
-            | StatementKind::Update(_)
-            | StatementKind::Fetch(_)
-            | StatementKind::Sync
-            | StatementKind::SyncWarpgroup
-            | StatementKind::SyncWarp
-            | StatementKind::SyncCluster
-            | StatementKind::Agree { .. }
+            | StatementKind::StoreDsmemAll(_)
+            | StatementKind::AtomicUpdate(_)
+            | StatementKind::CpAsync(_)
+            | StatementKind::BarSync
+            | StatementKind::BarSyncWarpgroup
+            | StatementKind::BarWarpSync
+            | StatementKind::BarrierCluster
+            | StatementKind::BarRedOr { .. }
             | StatementKind::Elect(_)
             | StatementKind::Roles(_)
-            | StatementKind::Release { to: Receivers::Own, .. }
+            | StatementKind::MbarrierArrive { to: Receivers::Own, .. }
             | StatementKind::If(_)
             | StatementKind::Loop(_)
             | StatementKind::Let(_)
             | StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
-            | StatementKind::CommitFetches
-            | StatementKind::AwaitLaunches
-            | StatementKind::AllowLaunches
-            | StatementKind::Commit => true,
+            | StatementKind::CpAsyncCommitGroup
+            | StatementKind::GridDependencyWait
+            | StatementKind::GridDependencyLaunch
+            | StatementKind::BulkCommitGroup => true,
         }
     }
 }

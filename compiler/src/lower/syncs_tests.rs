@@ -4,7 +4,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 
 use super::*;
-use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type, Workspace};
+use crate::kernel_ir::{Buffer, Builder, BulkCopy, CpAsync, MbarrierId, Signature, TensorPart, Type, Workspace};
 
 fn builder() -> (Builder, BufferId, ValueId) {
     block_of(64)
@@ -44,12 +44,12 @@ fn instance(b: &mut Builder, buffer: BufferId) {
     b.load(Memory::Buffer(buffer), zero, 1, None);
 }
 
-fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
+fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<MbarrierId>) {
     copy_to(b, buffer, barrier, None);
 }
 
 /// To the blocks of a cluster with these bits.
-fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>, blocks: Option<i64>) {
+fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<MbarrierId>, blocks: Option<i64>) {
     let multicast = blocks.map(|blocks| b.index_literal(Type::I32, blocks));
     let zero = b.index_literal(Type::I32, 0);
     b.begin_elect();
@@ -57,7 +57,7 @@ fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>, blocks
         b.expect(barrier, zero, 16);
     }
     let part = TensorPart::Tile { map: 0, start: vec![zero] };
-    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast });
+    b.transfer(BulkCopy { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast });
     b.end_elect();
 }
 
@@ -197,13 +197,13 @@ fn arrivals_are_between_barriers() {
         let mut kernel = b.finish().unwrap();
         let statements = &mut kernel.regions[0].statements;
         let keeps = |kind: &StatementKind| match kind {
-            StatementKind::Sync => syncs[0],
-            StatementKind::Agree { .. } => syncs[1],
+            StatementKind::BarSync => syncs[0],
+            StatementKind::BarRedOr { .. } => syncs[1],
             _ => true,
         };
         statements.retain(|statement| keeps(&statement.kind));
         let count =
-            |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::Sync).count();
+            |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::BarSync).count();
         minimise(kernel, None).map(count)
     };
     assert_eq!(arrival([true, true], false, true), Some(1));
@@ -226,7 +226,7 @@ fn an_arrival_that_is_not_told_keeps_nobody() {
     b.end_if();
     b.store(Memory::Workspace(1), zero, &[one]);
     let kernel = minimise(b.finish().unwrap(), None).expect("an order");
-    let is_sync = |s: &&Statement| s.kind == StatementKind::Sync;
+    let is_sync = |s: &&Statement| s.kind == StatementKind::BarSync;
     assert_eq!(kernel.regions[0].statements.iter().filter(is_sync).count(), 0);
 }
 
@@ -343,7 +343,7 @@ fn fetches_need_a_barrier_behind_their_wait() {
             b.sync();
         }
         b.renew(buffer, zero);
-        b.fetch(Fetch { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
+        b.fetch(CpAsync { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
         b.commit_fetches();
         if syncs[2] {
             b.sync();
@@ -352,7 +352,7 @@ fn fetches_need_a_barrier_behind_their_wait() {
         b.end_loop();
         let ordered = b.finish().map(|kernel| minimise(kernel, None)).expect("balanced");
         let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
-        ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::Sync).count())
+        ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::BarSync).count())
     };
     assert_eq!(ring([true; 3]), Some(1));
     assert_eq!(ring([false, true, false]), Some(1));
@@ -502,7 +502,7 @@ fn barriers_stay_beyond_the_limit_of_work() {
     let kept = |most: u64| {
         let (kernel, work) = minimise_within(kernel(), None, most).expect("ordered");
         assert!(Pass::new(&kernel, None).holds());
-        (kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::Sync).count(), work)
+        (kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::BarSync).count(), work)
     };
     // Two turns of the loop, and what is looked at once more.
     let once = kept(0).1;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use super::narrow::LIMIT;
 use super::terms::{Meaning, Terms};
 use crate::extent::{Atom, Expr, Term, Var, grows};
-use crate::kernel_ir::{IndexOp, Kernel, Op, Range, RegionId, StatementKind, TensorPart, Transfer, Type, ValueId};
+use crate::kernel_ir::{BulkCopy, IndexOp, Kernel, Op, Range, RegionId, StatementKind, TensorPart, Type, ValueId};
 
 /// Variables from here on are none of the kernel's dimensions.
 const FRESH: Var = 1 << 20;
@@ -147,7 +147,7 @@ impl Pass<'_> {
                     let index = self.terms.meaning.fresh(Ends::count(last));
                     self.terms.stands_for(l.index, index);
                 }
-                StatementKind::Transfer(Transfer { part: TensorPart::Tile { start, .. }, .. }) => {
+                StatementKind::BulkCopy(BulkCopy { part: TensorPart::Tile { start, .. }, .. }) => {
                     start.iter().for_each(|start| self.fits(*start, MOST_BEHIND));
                 }
                 _ => {}

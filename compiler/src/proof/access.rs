@@ -12,7 +12,7 @@ use super::run::{Outcome, Run};
 use super::shared::{Fault, View};
 use super::violation::Kind;
 use crate::kernel_ir::{
-    BarrierId, BufferId, Fetch, Kernel, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId,
+    BufferId, BulkCopy, CpAsync, Kernel, Load, MbarrierId, Memory, Op, Store, TensorPart, Type, ValueId,
 };
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
@@ -270,7 +270,7 @@ impl Run<'_> {
     // Copies.
 
     /// A copy by each thread that comes. A group is one agent: it is waited for as a whole.
-    pub(super) fn fetch(&mut self, fetch: &Fetch, active: &Active) -> Outcome {
+    pub(super) fn fetch(&mut self, fetch: &CpAsync, active: &Active) -> Outcome {
         let (memory, bytes) =
             (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
         let width = u64::from(bytes) * u64::from(fetch.lanes);
@@ -324,7 +324,7 @@ impl Run<'_> {
     pub(super) fn phase(
         &mut self,
         rank: u8,
-        barrier: BarrierId,
+        barrier: MbarrierId,
         slot: ValueId,
         active: &Active,
     ) -> Outcome<&mut Phase> {
@@ -341,8 +341,8 @@ impl Run<'_> {
         Ok(&mut self.phases[usize::from(rank)][barrier.index()][slot as usize])
     }
 
-    pub(super) fn transfer(&mut self, transfer: &Transfer, active: &Active) -> Outcome {
-        let Transfer { part, buffer, barrier, .. } = transfer;
+    pub(super) fn transfer(&mut self, transfer: &BulkCopy, active: &Active) -> Outcome {
+        let BulkCopy { part, buffer, barrier, .. } = transfer;
         let (slot, offset) = (self.agreed(transfer.slot, active)?, self.agreed(transfer.offset, active)?);
         let of = &self.kernel.buffers[buffer.index()];
         let bytes = u64::from(of.element.bytes());

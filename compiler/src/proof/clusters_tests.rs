@@ -96,12 +96,13 @@ fn a_barrier_of_the_block_is_none_of_the_cluster() {
     b.line(3);
     exchange(2, &[], 0)(&mut b);
     let kernel = b.finish().expect("balanced");
-    let all = kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::SyncCluster);
+    let all = kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::BarrierCluster);
     for n in 0..all.count() {
         let mut weaker = kernel.clone();
         let mut barriers = weaker.regions.iter_mut().flat_map(|r| &mut r.statements);
-        let found = barriers.by_ref().filter(|s| s.kind == StatementKind::SyncCluster).nth(n).expect("there are more");
-        found.kind = StatementKind::Sync;
+        let found =
+            barriers.by_ref().filter(|s| s.kind == StatementKind::BarrierCluster).nth(n).expect("there are more");
+        found.kind = StatementKind::BarSync;
         let verdict = check(&weaker, &launch(1, 128, 2), 1_000_000);
         assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?}\n{weaker}");
     }

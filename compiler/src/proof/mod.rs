@@ -59,18 +59,18 @@
 //! | `paths` | single threads at large sizes |
 //! | `violation` | what can be wrong |
 //!
-//! [`Sync`]: crate::kernel_ir::StatementKind::Sync
-//! [`Await`]: crate::kernel_ir::StatementKind::Await
-//! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads
-//! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
-//! [`ReleaseFetches`]: crate::kernel_ir::StatementKind::ReleaseFetches
-//! [`Publish`]: crate::kernel_ir::StatementKind::Publish
-//! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
-//! [`SyncCluster`]: crate::kernel_ir::StatementKind::SyncCluster
-//! [`Release`]: crate::kernel_ir::StatementKind::Release
-//! [`SyncWarp`]: crate::kernel_ir::StatementKind::SyncWarp
+//! [`Sync`]: crate::kernel_ir::StatementKind::BarSync
+//! [`Await`]: crate::kernel_ir::StatementKind::MbarrierWait
+//! [`AwaitReads`]: crate::kernel_ir::StatementKind::BulkWaitGroupRead
+//! [`AwaitFetches`]: crate::kernel_ir::StatementKind::CpAsyncWaitGroup
+//! [`ReleaseFetches`]: crate::kernel_ir::StatementKind::CpAsyncMbarrierArrive
+//! [`Publish`]: crate::kernel_ir::StatementKind::FenceProxyAsync
+//! [`Arrive`]: crate::kernel_ir::StatementKind::LastBlockTicket
+//! [`SyncCluster`]: crate::kernel_ir::StatementKind::BarrierCluster
+//! [`Release`]: crate::kernel_ir::StatementKind::MbarrierArrive
+//! [`SyncWarp`]: crate::kernel_ir::StatementKind::BarWarpSync
 //! [`Roles`]: crate::kernel_ir::StatementKind::Roles
-//! [`Agree`]: crate::kernel_ir::StatementKind::Agree
+//! [`Agree`]: crate::kernel_ir::StatementKind::BarRedOr
 
 mod access;
 mod agent;

@@ -16,8 +16,8 @@ use super::shared::{self, Fault};
 use super::values::mix;
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, Range, Receivers, RegionId, Role, StatementKind, Store,
-    TensorPart, Transfer, Type, ValueId,
+    BulkCopy, CpAsync, If, IndexOp, Kernel, Load, Loop, Memory, Op, Range, Receivers, RegionId, Role, StatementKind,
+    Store, TensorPart, Type, ValueId,
 };
 use tilewright_kernel::algorithm::Binary;
 
@@ -159,15 +159,15 @@ impl Path<'_> {
                     self.variables[variable.index()] = self.seen(*value);
                 }
                 StatementKind::Load(load) => self.load(load, maybe)?,
-                StatementKind::LoadPeer { rank, load } => {
+                StatementKind::LoadDsmem { rank, load } => {
                     self.matters(*rank)?;
                     self.load(load, maybe)?;
                 }
-                StatementKind::Store(store) | StatementKind::Spread(store) => self.store(store, maybe)?,
+                StatementKind::Store(store) | StatementKind::StoreDsmemAll(store) => self.store(store, maybe)?,
                 StatementKind::Loop(l) => self.repeat(l, maybe)?,
                 StatementKind::If(branch) => self.branch(branch, maybe)?,
-                StatementKind::Fetch(fetch) => self.fetch(fetch, maybe)?,
-                StatementKind::Transfer(transfer) => self.transfer(transfer, maybe)?,
+                StatementKind::CpAsync(fetch) => self.fetch(fetch, maybe)?,
+                StatementKind::BulkCopy(transfer) => self.transfer(transfer, maybe)?,
                 StatementKind::Elect(part) => self.region(*part, maybe)?,
                 StatementKind::Roles(roles) => {
                     let is_own = |role: &&Role| role.threads().contains(&(self.thread as u32));
@@ -175,11 +175,11 @@ impl Path<'_> {
                         self.region(role.body, maybe)?;
                     }
                 }
-                StatementKind::Update(update) => {
+                StatementKind::AtomicUpdate(update) => {
                     self.matters(update.value)?;
                     self.access(Memory::Workspace(update.workspace), update.offset, 1, maybe)?;
                 }
-                StatementKind::Arrive { counters, at, blocks, last, .. } => {
+                StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
                     self.matters(*blocks)?;
                     self.access(Memory::Workspace(*counters), *at, 1, maybe)?;
                     self.values[last.index()] = Seen::DATA;
@@ -188,36 +188,36 @@ impl Path<'_> {
                     let beyond = self.seen(*value).beyond;
                     self.values[result.index()] = Seen { beyond, ..Seen::DATA };
                 }
-                StatementKind::Agree { predicate, result } => {
+                StatementKind::BarRedOr { predicate, result } => {
                     self.matters(*predicate)?;
                     self.values[result.index()] = Seen::DATA;
                 }
-                StatementKind::Release { slot, to, .. } => {
+                StatementKind::MbarrierArrive { slot, to, .. } => {
                     self.matters(*slot)?;
                     if let Receivers::One(rank) = to {
                         self.matters(*rank)?;
                     }
                 }
-                StatementKind::Renew { slot, .. }
-                | StatementKind::ReleaseFetches { slot, .. }
-                | StatementKind::Expect { slot, .. } => {
+                StatementKind::LifetimeStart { slot, .. }
+                | StatementKind::CpAsyncMbarrierArrive { slot, .. }
+                | StatementKind::MbarrierExpectTx { slot, .. } => {
                     self.matters(*slot)?;
                 }
-                StatementKind::Await { slot, parity, .. } => {
+                StatementKind::MbarrierWait { slot, parity, .. } => {
                     self.matters(*slot)?;
                     self.matters(*parity)?;
                 }
-                StatementKind::CommitFetches
-                | StatementKind::AwaitFetches { .. }
-                | StatementKind::Sync
-                | StatementKind::SyncWarpgroup
-                | StatementKind::SyncWarp
-                | StatementKind::SyncCluster
-                | StatementKind::Publish
-                | StatementKind::AwaitLaunches
-                | StatementKind::AllowLaunches
-                | StatementKind::Commit
-                | StatementKind::AwaitReads { .. } => {}
+                StatementKind::CpAsyncCommitGroup
+                | StatementKind::CpAsyncWaitGroup { .. }
+                | StatementKind::BarSync
+                | StatementKind::BarSyncWarpgroup
+                | StatementKind::BarWarpSync
+                | StatementKind::BarrierCluster
+                | StatementKind::FenceProxyAsync
+                | StatementKind::GridDependencyWait
+                | StatementKind::GridDependencyLaunch
+                | StatementKind::BulkCommitGroup
+                | StatementKind::BulkWaitGroupRead { .. } => {}
             }
         }
         Ok(())
@@ -401,7 +401,7 @@ impl Path<'_> {
         self.access(store.memory, store.offset, store.values.len() as u32, maybe)
     }
 
-    fn fetch(&self, fetch: &Fetch, maybe: bool) -> Outcome {
+    fn fetch(&self, fetch: &CpAsync, maybe: bool) -> Outcome {
         let holds = self.predicate(fetch.predicate)?;
         if holds != Some(0) {
             self.access(Memory::Parameter(fetch.parameter), fetch.from, fetch.lanes, maybe || holds.is_none())?;
@@ -409,7 +409,7 @@ impl Path<'_> {
         self.access(Memory::Buffer(fetch.buffer), fetch.to, fetch.lanes, maybe)
     }
 
-    fn transfer(&self, transfer: &Transfer, maybe: bool) -> Outcome {
+    fn transfer(&self, transfer: &BulkCopy, maybe: bool) -> Outcome {
         for value in [transfer.slot, transfer.offset].into_iter().chain(transfer.multicast) {
             self.matters(value)?;
         }

@@ -8,8 +8,8 @@ use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle,
 
 use super::*;
 use crate::kernel_ir::{
-    self, BarrierId, Buffer, Builder, Kernel, Memory, Parameter, ParameterKind, Range, Receivers, Sharing, Signature,
-    TensorPart, Transfer, Type, ValueId, verify,
+    self, Buffer, Builder, BulkCopy, Kernel, MbarrierId, Memory, Parameter, ParameterKind, Range, Receivers, Sharing,
+    Signature, TensorPart, Type, ValueId, verify,
 };
 
 /// Elements of a slot: as many as threads of a consumer.
@@ -150,7 +150,7 @@ pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel
 fn producer(
     b: &mut Builder,
     (cluster, m): (u32, Mistakes),
-    (full, empty): (BarrierId, BarrierId),
+    (full, empty): (MbarrierId, MbarrierId),
     buffer: kernel_ir::BufferId,
     (tiles, trips): (ValueId, ValueId),
 ) {
@@ -184,7 +184,7 @@ fn producer(
     let start = b.index_add(before, offset);
     let multicast = (cluster > 1).then(|| int(b, m.mask.unwrap_or((1 << cluster) - 1)));
     let part = TensorPart::Tile { map: 0, start: vec![start] };
-    b.transfer(Transfer { part, buffer, slot, offset, barrier: Some(full), evict: None, multicast });
+    b.transfer(BulkCopy { part, buffer, slot, offset, barrier: Some(full), evict: None, multicast });
     b.end_elect();
     b.end_loop();
     b.end_loop();

@@ -484,16 +484,18 @@ impl<'a> Run<'a> {
                 self.assign(*variable, *value, active, declared);
             }
             StatementKind::Load(load) => self.load(load, None, active)?,
-            StatementKind::LoadPeer { rank, load } => self.load(load, Some(*rank), active)?,
+            StatementKind::LoadDsmem { rank, load } => self.load(load, Some(*rank), active)?,
             StatementKind::Store(store) => self.store(store, self.me.id.rank..=self.me.id.rank, active)?,
-            StatementKind::Spread(store) => self.store(store, 0..=self.kernel.signature.cluster as u8 - 1, active)?,
+            StatementKind::StoreDsmemAll(store) => {
+                self.store(store, 0..=self.kernel.signature.cluster as u8 - 1, active)?
+            }
             StatementKind::Loop(l) => self.repeat(l, active)?,
             StatementKind::If(branch) => self.branch(branch, active)?,
-            StatementKind::Sync => {
+            StatementKind::BarSync => {
                 self.everybody(active)?;
                 self.meet();
             }
-            StatementKind::SyncCluster => {
+            StatementKind::BarrierCluster => {
                 self.everybody(active)?;
                 if self.me.id.role != 0 {
                     self.meets_in_role()?;
@@ -501,15 +503,17 @@ impl<'a> Run<'a> {
                 self.me.waiting = Waiting::Cluster;
                 return Ok(false);
             }
-            StatementKind::SyncWarpgroup => {
+            StatementKind::BarSyncWarpgroup => {
                 self.everybody(active)?;
                 self.me.order.synced_warpgroup = self.me.order.now;
             }
-            StatementKind::SyncWarp => {
+            StatementKind::BarWarpSync => {
                 self.everybody(active)?;
                 self.meet_in_warps();
             }
-            StatementKind::Renew { buffer, slot } if self.kernel.buffers[buffer.index()].sharing == Sharing::Thread => {
+            StatementKind::LifetimeStart { buffer, slot }
+                if self.kernel.buffers[buffer.index()].sharing == Sharing::Thread =>
+            {
                 let row = self.me.values[slot.index()].clone();
                 let slots: BTreeSet<Option<i64>> = active.threads().map(|thread| row.of(thread)).collect();
                 if slots.contains(&None) {
@@ -523,22 +527,22 @@ impl<'a> Run<'a> {
                     self.renew(*buffer, slot, Some(&comes))?;
                 }
             }
-            StatementKind::Renew { buffer, slot } => {
+            StatementKind::LifetimeStart { buffer, slot } => {
                 self.everybody(active)?;
                 let slot = self.agreed(*slot, active)?;
                 self.renew(*buffer, slot, None)?;
             }
-            StatementKind::Fetch(fetch) => self.fetch(fetch, active)?,
-            StatementKind::AwaitLaunches => {
+            StatementKind::CpAsync(fetch) => self.fetch(fetch, active)?,
+            StatementKind::GridDependencyWait => {
                 self.everybody(active)?;
                 self.me.behind = true;
             }
-            StatementKind::AllowLaunches => self.everybody(active)?,
-            StatementKind::CommitFetches => {
+            StatementKind::GridDependencyLaunch => self.everybody(active)?,
+            StatementKind::CpAsyncCommitGroup => {
                 self.everybody(active)?;
                 self.me.fetches.iter_mut().for_each(Groups::commit);
             }
-            StatementKind::AwaitFetches { pending } => {
+            StatementKind::CpAsyncWaitGroup { pending } => {
                 self.everybody(active)?;
                 let now = self.me.order.now;
                 for groups in &mut self.me.fetches {
@@ -558,7 +562,7 @@ impl<'a> Run<'a> {
                 };
                 self.me.values[result.index()] = row;
             }
-            StatementKind::Update(update) => {
+            StatementKind::AtomicUpdate(update) => {
                 if active.maybe {
                     let name = self.name(Memory::Workspace(update.workspace));
                     self.depends(format!("whether `{name}` is updated depends on data"));
@@ -574,7 +578,7 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+            StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires } => {
                 self.everybody(active)?;
                 let (at, blocks) = (self.agreed(*at, active)?, self.agreed(*blocks, active)?);
                 let (workspace, block, releases, acquires) = (*counters, self.me.block, *releases, *acquires);
@@ -590,7 +594,7 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            StatementKind::Agree { predicate, result } => {
+            StatementKind::BarRedOr { predicate, result } => {
                 self.everybody(active)?;
                 self.meet();
                 let said = &self.me.values[predicate.index()];
@@ -610,7 +614,7 @@ impl<'a> Run<'a> {
                 let lanes = (0..self.threads).map(|thread| (first..first + WARP as usize).contains(&thread));
                 self.enter(*part, Active::of(lanes, false, true));
             }
-            StatementKind::Expect { barrier, slot, bytes } => {
+            StatementKind::MbarrierExpectTx { barrier, slot, bytes } => {
                 self.elected(active)?;
                 // A thread alone waits for nobody.
                 let clock = self.me.released(self.threads == 1);
@@ -620,7 +624,7 @@ impl<'a> Run<'a> {
                 let fault = phase.arrive(1, &clock).err();
                 fault.map_or(Ok(()), |fault| self.wrong(active, fault))?;
             }
-            StatementKind::Release { barrier, slot, to } => {
+            StatementKind::MbarrierArrive { barrier, slot, to } => {
                 self.everybody(active)?;
                 // One lane arrives for its warp: the others have come there.
                 self.meet_in_warps();
@@ -647,7 +651,7 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            StatementKind::ReleaseFetches { barrier, slot } => {
+            StatementKind::CpAsyncMbarrierArrive { barrier, slot } => {
                 self.everybody(active)?;
                 let copies: Vec<CopyId> = self.me.fetches.iter_mut().flat_map(Groups::release).collect();
                 copies.iter().for_each(|copy| self.shared.disown(*copy));
@@ -662,11 +666,11 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 return self.roles(roles);
             }
-            StatementKind::Transfer(transfer) => {
+            StatementKind::BulkCopy(transfer) => {
                 self.elected(active)?;
                 self.transfer(transfer, active)?;
             }
-            StatementKind::Await { barrier, slot, parity } => {
+            StatementKind::MbarrierWait { barrier, slot, parity } => {
                 self.everybody(active)?;
                 let (at, parity) = (self.agreed(*slot, active)?, self.agreed(*parity, active)?);
                 self.me.waiting = Waiting::Phase(barrier.0, at, parity);
@@ -679,15 +683,15 @@ impl<'a> Run<'a> {
                 self.me.clock.join(&ended.clock);
                 ended.copies.into_iter().for_each(|copy| self.shared.end(copy, id, now));
             }
-            StatementKind::Publish => {
+            StatementKind::FenceProxyAsync => {
                 self.everybody(active)?;
                 self.me.order.published = self.me.order.now;
             }
-            StatementKind::Commit => {
+            StatementKind::BulkCommitGroup => {
                 self.elected(active)?;
                 self.me.groups.commit();
             }
-            StatementKind::AwaitReads { pending } => {
+            StatementKind::BulkWaitGroupRead { pending } => {
                 self.elected(active)?;
                 let over = self.me.groups.wait(*pending);
                 over.into_iter().for_each(|copy| self.shared.end(copy, self.me.id, self.me.order.now));
@@ -895,10 +899,10 @@ fn is_of_launches(kernel: &Kernel, kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Load(load) => is_shared(load.memory),
         StatementKind::Store(store) => is_shared(store.memory),
-        StatementKind::Fetch(_)
-        | StatementKind::Update(_)
-        | StatementKind::Arrive { .. }
-        | StatementKind::Transfer(_) => true,
+        StatementKind::CpAsync(_)
+        | StatementKind::AtomicUpdate(_)
+        | StatementKind::LastBlockTicket { .. }
+        | StatementKind::BulkCopy(_) => true,
         _ => false,
     }
 }

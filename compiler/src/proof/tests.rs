@@ -7,8 +7,8 @@ use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle,
 
 use super::*;
 use crate::kernel_ir::{
-    self, Buffer, BufferId, Builder, Fetch, Guard, Memory, Parameter, ParameterKind, Range, Sharing, Signature,
-    TensorPart, Transfer, Type, ValueId,
+    self, Buffer, BufferId, Builder, BulkCopy, CpAsync, Guard, Memory, Parameter, ParameterKind, Range, Sharing,
+    Signature, TensorPart, Type, ValueId,
 };
 use crate::source::TokenBuffer;
 use crate::{Compiled, compile};
@@ -210,7 +210,7 @@ fn steps_of(threads: u32, words: &str, turns: i64) -> Option<Kind> {
                 "renew" => b.renew(buffer, slot),
                 "fetch" | "fetch+" => {
                     let to = if word == "fetch" { thread } else { other };
-                    b.fetch(Fetch { parameter: 0, from: thread, buffer, to, lanes: 1, predicate: None });
+                    b.fetch(CpAsync { parameter: 0, from: thread, buffer, to, lanes: 1, predicate: None });
                 }
                 "commit" => b.commit_fetches(),
                 "await" => b.await_fetches(0),
@@ -331,7 +331,7 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     if !is("no copy") {
         let part = TensorPart::Tile { map: 0, start: vec![start] };
         let offset = if is("a copy past the end") { one } else { zero };
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part,
             buffer: from,
             slot: zero,
@@ -369,7 +369,7 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     for _ in 0..if is("two copies of one element") { 2 } else { 1 } {
         let offset = if is("another place in the tensor") { b.index_add(start, one) } else { start };
         let part = TensorPart::Run { parameter: 1, offset, bytes: if is("a shorter run") { 240 } else { 256 } };
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part,
             buffer: to,
             slot: zero,
@@ -445,7 +445,7 @@ fn ring(b: &mut Builder, mistake: &str) {
         b.begin_elect();
         b.expect(barrier, slot, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(Transfer {
+        b.transfer(BulkCopy {
             part,
             buffer: ring,
             slot,

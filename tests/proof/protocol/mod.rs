@@ -19,7 +19,7 @@ use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
-use tilewright_compiler::kernel_ir::{BarrierId, Kernel};
+use tilewright_compiler::kernel_ir::{Kernel, MbarrierId};
 use tilewright_compiler::lower::emit::emit;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 
@@ -241,7 +241,7 @@ fn arrivals_are_counted_by_both() {
     let (dims, kernel) = ([3, 5], &compiled.entries[0].kernel);
     let launch = Launch::new(info, &dims).expect("sizes").by(2);
     assert_eq!(check(kernel, &launch, WORK), Verdict::Holds);
-    for barrier in (0..kernel.barriers.len() as u32).map(BarrierId) {
+    for barrier in (0..kernel.barriers.len() as u32).map(MbarrierId) {
         let mut mutant = kernel.clone();
         mutant.barriers[barrier.index()].arrivals += 1;
         let verdict = check(&mutant, &launch, WORK);

@@ -39,7 +39,7 @@ fn literal(kernel: &mut Kernel, bits: u64, ty: Type) -> ValueId {
 /// A wait asks for the other parity.
 pub fn other_parity(kernel: &Kernel) -> Vec<Kernel> {
     let plant = |(region, at): (usize, usize)| {
-        let StatementKind::Await { barrier, slot, parity } = kernel.regions[region].statements[at].kind else {
+        let StatementKind::MbarrierWait { barrier, slot, parity } = kernel.regions[region].statements[at].kind else {
             return None;
         };
         let mut mutant = kernel.clone();
@@ -47,7 +47,7 @@ pub fn other_parity(kernel: &Kernel) -> Vec<Kernel> {
         let one = literal(&mut mutant, 1, Type::I32);
         let op = Op::Index(IndexOp::Xor, parity, one);
         let other = bind(&mut mutant, (region, at), op, Type::I32, Facts { uniform: true, ..facts });
-        mutant.regions[region].statements[at + 1].kind = StatementKind::Await { barrier, slot, parity: other };
+        mutant.regions[region].statements[at + 1].kind = StatementKind::MbarrierWait { barrier, slot, parity: other };
         Some(mutant)
     };
     places(kernel).filter_map(plant).collect()
@@ -78,12 +78,12 @@ pub fn reset_per_tile(kernel: &Kernel) -> Vec<Kernel> {
 pub fn early_release(kernel: &Kernel) -> Vec<Kernel> {
     let plant = |(region, at): (usize, usize)| {
         let statements = &kernel.regions[region].statements;
-        let StatementKind::Release { barrier, to, .. } = statements[at].kind else { return None };
-        let awaited = statements[..at].iter().position(|s| matches!(s.kind, StatementKind::Await { .. }))?;
-        let StatementKind::Await { slot, .. } = statements[awaited].kind else { return None };
+        let StatementKind::MbarrierArrive { barrier, to, .. } = statements[at].kind else { return None };
+        let awaited = statements[..at].iter().position(|s| matches!(s.kind, StatementKind::MbarrierWait { .. }))?;
+        let StatementKind::MbarrierWait { slot, .. } = statements[awaited].kind else { return None };
         let mut mutant = kernel.clone();
         let mut moved = mutant.regions[region].statements.remove(at);
-        moved.kind = StatementKind::Release { barrier, slot, to };
+        moved.kind = StatementKind::MbarrierArrive { barrier, slot, to };
         mutant.regions[region].statements.insert(awaited + 1, moved);
         Some(mutant)
     };
@@ -95,19 +95,23 @@ pub fn early_fetches(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for (region, at) in places(kernel) {
         let statements = &kernel.regions[region].statements;
-        let StatementKind::ReleaseFetches { barrier, .. } = statements[at].kind else { continue };
-        let awaited = statements[..at].iter().rposition(|s| matches!(s.kind, StatementKind::Await { .. }));
-        let StatementKind::Await { slot, .. } = statements[awaited.expect("a wait")].kind else { unreachable!() };
+        let StatementKind::CpAsyncMbarrierArrive { barrier, .. } = statements[at].kind else { continue };
+        let awaited = statements[..at].iter().rposition(|s| matches!(s.kind, StatementKind::MbarrierWait { .. }));
+        let StatementKind::MbarrierWait { slot, .. } = statements[awaited.expect("a wait")].kind else {
+            unreachable!()
+        };
         let mut never = kernel.clone();
         never.regions[region].statements.remove(at);
         let mut ahead = kernel.clone();
         ahead.regions[region].statements.remove(at);
-        let release = Statement { line: statements[at].line, kind: StatementKind::ReleaseFetches { barrier, slot } };
+        let release =
+            Statement { line: statements[at].line, kind: StatementKind::CpAsyncMbarrierArrive { barrier, slot } };
         ahead.regions[region].statements.insert(awaited.expect("a wait") + 1, release);
         // Arrivals of warps, and as many as there are.
         let mut at_once = kernel.clone();
         at_once.barriers[barrier.index()].arrivals /= WARP;
-        at_once.regions[region].statements[at].kind = StatementKind::Release { barrier, slot, to: Receivers::Own };
+        at_once.regions[region].statements[at].kind =
+            StatementKind::MbarrierArrive { barrier, slot, to: Receivers::Own };
         mutants.extend([never, ahead, at_once]);
     }
     mutants
@@ -117,7 +121,7 @@ pub fn early_fetches(kernel: &Kernel) -> Vec<Kernel> {
 pub fn unarmed(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for (region, at) in places(kernel) {
-        if !matches!(kernel.regions[region].statements[at].kind, StatementKind::Expect { .. }) {
+        if !matches!(kernel.regions[region].statements[at].kind, StatementKind::MbarrierExpectTx { .. }) {
             continue;
         }
         let mut nobody = kernel.clone();
@@ -146,10 +150,10 @@ pub fn unarmed(kernel: &Kernel) -> Vec<Kernel> {
 pub fn no_cluster_barrier(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for (region, at) in places(kernel) {
-        if kernel.regions[region].statements[at].kind == StatementKind::SyncCluster {
+        if kernel.regions[region].statements[at].kind == StatementKind::BarrierCluster {
             let (mut without, mut weaker) = (kernel.clone(), kernel.clone());
             without.regions[region].statements.remove(at);
-            weaker.regions[region].statements[at].kind = StatementKind::Sync;
+            weaker.regions[region].statements[at].kind = StatementKind::BarSync;
             mutants.extend([without, weaker]);
         }
     }
@@ -159,7 +163,7 @@ pub fn no_cluster_barrier(kernel: &Kernel) -> Vec<Kernel> {
 /// Whether a region starts a copy to shared memory, in whatever it has inside.
 fn fills(kernel: &Kernel, region: RegionId) -> bool {
     kernel.region(region).statements.iter().any(|s| match &s.kind {
-        StatementKind::Expect { .. } | StatementKind::Fetch(_) => true,
+        StatementKind::MbarrierExpectTx { .. } | StatementKind::CpAsync(_) => true,
         StatementKind::Elect(part) => fills(kernel, *part),
         StatementKind::If(branch) => {
             fills(kernel, branch.then) || branch.otherwise.is_some_and(|other| fills(kernel, other))
@@ -206,8 +210,11 @@ fn loops<'a>(
 }
 
 fn is_protocol(kind: &StatementKind) -> bool {
-    use StatementKind::{Await, AwaitFetches, Expect, Fetch, Release};
-    matches!(kind, Await { .. } | AwaitFetches { .. } | Expect { .. } | Fetch(_) | Release { .. })
+    use StatementKind::{CpAsync, CpAsyncWaitGroup, MbarrierArrive, MbarrierExpectTx, MbarrierWait};
+    matches!(
+        kind,
+        MbarrierWait { .. } | CpAsyncWaitGroup { .. } | MbarrierExpectTx { .. } | CpAsync(_) | MbarrierArrive { .. }
+    )
 }
 
 const fn uniform(low: i64, high: i64) -> Facts {
@@ -246,7 +253,7 @@ pub fn awaited_ahead(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for ((region, at), l) in loops(kernel, &is_protocol) {
         for statement in &kernel.region(l.body).statements {
-            let StatementKind::Await { barrier, slot, parity } = statement.kind else { continue };
+            let StatementKind::MbarrierWait { barrier, slot, parity } = statement.kind else { continue };
             // A maker waits for the phase before: of that there is always one.
             if !matches!(kernel.value(parity).op, Op::Get(_)) {
                 continue;
@@ -255,7 +262,7 @@ pub fn awaited_ahead(kernel: &Kernel) -> Vec<Kernel> {
             let Some(parity) = again(&mut mutant, (region, at), parity) else { continue };
             let Some(slot) = again(&mut mutant, (region, at), slot) else { continue };
             let behind = mutant.regions[region].statements.len() - kernel.regions[region].statements.len();
-            let kind = StatementKind::Await { barrier, slot, parity };
+            let kind = StatementKind::MbarrierWait { barrier, slot, parity };
             mutant.regions[region].statements.insert(at + behind, Statement { line: statement.line, kind });
             mutants.push(mutant);
         }
@@ -268,7 +275,7 @@ pub fn drained(kernel: &Kernel) -> Vec<Kernel> {
     let mut mutants = Vec::new();
     for ((region, at), l) in loops(kernel, &is_protocol) {
         for statement in &kernel.region(l.body).statements {
-            let StatementKind::Await { barrier, parity, .. } = statement.kind else { continue };
+            let StatementKind::MbarrierWait { barrier, parity, .. } = statement.kind else { continue };
             if matches!(kernel.value(parity).op, Op::Get(_)) {
                 continue;
             }
@@ -295,7 +302,7 @@ pub fn drained(kernel: &Kernel) -> Vec<Kernel> {
             let round = index(IndexOp::Div, last, slots_value, 0, most);
             let parity = index(IndexOp::Mod, round, two, 0, 1);
             let (region, at) = place(&mutant);
-            let kind = StatementKind::Await { barrier, slot, parity };
+            let kind = StatementKind::MbarrierWait { barrier, slot, parity };
             mutant.regions[region].statements.insert(at, Statement { line: statement.line, kind });
             mutants.push(mutant);
         }
@@ -309,7 +316,7 @@ pub fn released_behind(kernel: &Kernel) -> Vec<Kernel> {
     for ((region, at), l) in loops(kernel, &is_protocol) {
         let body = l.body.index();
         for (n, statement) in kernel.regions[body].statements.iter().enumerate() {
-            let StatementKind::Release { barrier, slot, to } = statement.kind else { continue };
+            let StatementKind::MbarrierArrive { barrier, slot, to } = statement.kind else { continue };
             let Value { op: of_slot @ Op::Get(_), facts, .. } = *kernel.value(slot) else { continue };
             let (mut mutant, line) = (kernel.clone(), statement.line);
             // In the loop, if another trip follows.
@@ -338,7 +345,7 @@ pub fn released_behind(kernel: &Kernel) -> Vec<Kernel> {
             let last = bind(&mut mutant, (region, at + 2), last, Type::I32, uniform(0, 2 * slots));
             let last = Op::Index(IndexOp::Mod, last, all);
             let slot = bind(&mut mutant, (region, at + 3), last, Type::I32, uniform(0, slots - 1));
-            let kind = StatementKind::Release { barrier, slot, to };
+            let kind = StatementKind::MbarrierArrive { barrier, slot, to };
             mutant.regions[region].statements.insert(at + 4, Statement { line, kind });
             mutants.push(mutant);
         }

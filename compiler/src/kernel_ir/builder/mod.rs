@@ -17,9 +17,9 @@ use tilewright_kernel::ElementType;
 
 use self::numbering::{Numbering, key};
 use super::{
-    Barrier, BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind,
-    Range, Receivers, Region, RegionId, Role, Signature, Statement, StatementKind, Store, Transfer, Type, Update,
-    UpdateOp, Value, ValueId, VariableId, Workspace,
+    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, IndexOp, Kernel, Load, Loop, Mbarrier,
+    MbarrierId, Memory, Op, ParameterKind, Range, Receivers, Region, RegionId, Role, Signature, Statement,
+    StatementKind, Store, Type, Value, ValueId, VariableId, Workspace,
 };
 
 /// Builds a [`Kernel`].
@@ -69,7 +69,7 @@ struct OpenRole {
     name: String,
     warps: std::ops::Range<u32>,
     registers: Option<u32>,
-    meets: Option<BarrierId>,
+    meets: Option<MbarrierId>,
     region: RegionId,
     /// The number of a thread in it, once that was asked for.
     thread: Option<ValueId>,
@@ -179,7 +179,7 @@ impl Builder {
             buffer.0 = (before + buffer.index().saturating_sub(used.len())) as u32;
         };
         for region in regions.iter_mut() {
-            let is_kept = |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if used.get(buffer.index()) == Some(&false));
+            let is_kept = |s: &Statement| !matches!(s.kind, StatementKind::LifetimeStart { buffer, .. } if used.get(buffer.index()) == Some(&false));
             region.statements.retain(is_kept);
             region.statements.iter_mut().filter_map(|s| s.kind.buffer_mut()).for_each(number);
         }
@@ -381,8 +381,8 @@ impl Builder {
     }
 
     /// Combines an element of a workspace with a value.
-    pub fn update(&mut self, workspace: u16, offset: ValueId, op: UpdateOp, value: ValueId) {
-        self.push(self.line, StatementKind::Update(Update { workspace, offset, op, value }));
+    pub fn update(&mut self, workspace: u16, offset: ValueId, op: AtomicOp, value: ValueId) {
+        self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }));
     }
 
     /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks
@@ -391,7 +391,7 @@ impl Builder {
         let predicate = self.arrive_untold(counters, at, blocks);
         let facts = Facts { range: Range::ALL, uniform: true, cluster: false };
         let result = self.new_value(Op::Agreed, Type::PRED, self.region(), facts);
-        self.push(self.line, StatementKind::Agree { predicate, result });
+        self.push(self.line, StatementKind::BarRedOr { predicate, result });
         result
     }
 
@@ -401,45 +401,45 @@ impl Builder {
         let facts = Facts::NONE;
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
         let (releases, acquires) = (true, true);
-        self.push(self.line, StatementKind::Arrive { counters, at, blocks, last, releases, acquires });
+        self.push(self.line, StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires });
         last
     }
 
     /// Barriers of copies, one for each slot.
-    pub fn barrier(&mut self, slots: u32) -> BarrierId {
+    pub fn barrier(&mut self, slots: u32) -> MbarrierId {
         self.barrier_of(slots, 1)
     }
 
     /// Barriers whose phases end with so many arrivals, one for each slot.
-    pub fn barrier_of(&mut self, slots: u32, arrivals: u32) -> BarrierId {
-        self.kernel.barriers.push(Barrier { slots, arrivals });
-        BarrierId(self.kernel.barriers.len() as u32 - 1)
+    pub fn barrier_of(&mut self, slots: u32, arrivals: u32) -> MbarrierId {
+        self.kernel.barriers.push(Mbarrier { slots, arrivals });
+        MbarrierId(self.kernel.barriers.len() as u32 - 1)
     }
 
     /// All threads of the block wait for each other.
     pub fn sync(&mut self) {
-        self.push(self.line, StatementKind::Sync);
+        self.push(self.line, StatementKind::BarSync);
     }
 
     /// The threads of each warpgroup wait for each other.
     pub fn sync_warpgroup(&mut self) {
-        self.push(self.line, StatementKind::SyncWarpgroup);
+        self.push(self.line, StatementKind::BarSyncWarpgroup);
     }
 
     /// The lanes of each warp wait for each other.
     pub fn sync_warp(&mut self) {
-        self.push(self.line, StatementKind::SyncWarp);
+        self.push(self.line, StatementKind::BarWarpSync);
     }
 
     /// All threads of all blocks of the cluster wait for each other; in a role, its threads do.
     pub fn sync_cluster(&mut self) {
         self.meet_in_role();
-        self.push(self.line, StatementKind::SyncCluster);
+        self.push(self.line, StatementKind::BarrierCluster);
     }
 
     /// The role that is open, if one is, meets in all blocks of the cluster.
     fn meet_in_role(&mut self) {
-        let (cluster, next) = (self.kernel.signature.cluster, BarrierId(self.kernel.barriers.len() as u32));
+        let (cluster, next) = (self.kernel.signature.cluster, MbarrierId(self.kernel.barriers.len() as u32));
         let Some(role) = self.role().filter(|role| role.meets.is_none()) else { return };
         role.meets = Some(next);
         let warps = role.warps.len() as u32;
@@ -449,7 +449,7 @@ impl Builder {
     /// Writes neighbouring elements of a buffer in every block of the cluster.
     pub fn spread(&mut self, buffer: BufferId, offset: ValueId, values: &[ValueId]) {
         let store = Store { memory: Memory::Buffer(buffer), offset, values: values.to_vec() };
-        self.push(self.line, StatementKind::Spread(store));
+        self.push(self.line, StatementKind::StoreDsmemAll(store));
     }
 
     /// Reads `lanes` neighbouring elements of a buffer of the block with this number in the cluster. One value a lane.
@@ -461,30 +461,30 @@ impl Builder {
             .collect();
         if let Some(first) = results.first().copied() {
             let load = Load { memory, offset, lanes, predicate: None, otherwise: Vec::new(), first };
-            self.push(self.line, StatementKind::LoadPeer { rank, load });
+            self.push(self.line, StatementKind::LoadDsmem { rank, load });
         }
         results
     }
 
     /// From here on threads write a new instance of a buffer to `slot`.
     pub fn renew(&mut self, buffer: BufferId, slot: ValueId) {
-        self.push(self.line, StatementKind::Renew { buffer, slot });
+        self.push(self.line, StatementKind::LifetimeStart { buffer, slot });
     }
 
     /// Starts a copy by the thread.
-    pub fn fetch(&mut self, fetch: Fetch) {
+    pub fn fetch(&mut self, fetch: CpAsync) {
         let predicate = fetch.predicate.filter(|p| self.kernel.pred_literal(*p) != Some(true));
-        self.push(self.line, StatementKind::Fetch(Fetch { predicate, ..fetch }));
+        self.push(self.line, StatementKind::CpAsync(CpAsync { predicate, ..fetch }));
     }
 
     /// Ends a group of fetches of each thread.
     pub fn commit_fetches(&mut self) {
-        self.push(self.line, StatementKind::CommitFetches);
+        self.push(self.line, StatementKind::CpAsyncCommitGroup);
     }
 
     /// Waits until all but the last `pending` groups of the thread's own fetches are done.
     pub fn await_fetches(&mut self, pending: u32) {
-        self.push(self.line, StatementKind::AwaitFetches { pending });
+        self.push(self.line, StatementKind::CpAsyncWaitGroup { pending });
     }
 
     /// The value of the lane whose number differs in the bits of `mask`, from 1 to 31; by all threads of the block. A
@@ -556,49 +556,49 @@ impl Builder {
     }
 
     /// Each warp that comes arrives once at a barrier.
-    pub fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
-        self.push(self.line, StatementKind::Release { barrier, slot, to });
+    pub fn release(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
+        self.push(self.line, StatementKind::MbarrierArrive { barrier, slot, to });
     }
 
     /// Each thread arrives once at a barrier when the fetches are done that it has not waited for.
-    pub fn release_fetches(&mut self, barrier: BarrierId, slot: ValueId) {
-        self.push(self.line, StatementKind::ReleaseFetches { barrier, slot });
+    pub fn release_fetches(&mut self, barrier: MbarrierId, slot: ValueId) {
+        self.push(self.line, StatementKind::CpAsyncMbarrierArrive { barrier, slot });
     }
 
     /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.
-    pub fn expect(&mut self, barrier: BarrierId, slot: ValueId, bytes: u32) {
-        self.push(self.line, StatementKind::Expect { barrier, slot, bytes });
+    pub fn expect(&mut self, barrier: MbarrierId, slot: ValueId, bytes: u32) {
+        self.push(self.line, StatementKind::MbarrierExpectTx { barrier, slot, bytes });
     }
 
     /// Starts a copy; by the elected thread.
-    pub fn transfer(&mut self, transfer: Transfer) {
-        self.push(self.line, StatementKind::Transfer(transfer));
+    pub fn transfer(&mut self, transfer: BulkCopy) {
+        self.push(self.line, StatementKind::BulkCopy(transfer));
     }
 
     /// Waits for the end of a barrier's phase.
-    pub fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
-        self.push(self.line, StatementKind::Await { barrier, slot, parity });
+    pub fn await_phase(&mut self, barrier: MbarrierId, slot: ValueId, parity: ValueId) {
+        self.push(self.line, StatementKind::MbarrierWait { barrier, slot, parity });
     }
 
     /// Waits for the launches that the own one depends on, and lets those begin that depend on it.
     pub fn await_launches(&mut self) {
-        self.push(self.line, StatementKind::AwaitLaunches);
-        self.push(self.line, StatementKind::AllowLaunches);
+        self.push(self.line, StatementKind::GridDependencyWait);
+        self.push(self.line, StatementKind::GridDependencyLaunch);
     }
 
     /// Lets copies that are started after the next [`Builder::sync`] see what this thread wrote to shared memory.
     pub fn publish(&mut self) {
-        self.push(self.line, StatementKind::Publish);
+        self.push(self.line, StatementKind::FenceProxyAsync);
     }
 
     /// Ends a group of copies to tensors; by the elected thread.
     pub fn commit(&mut self) {
-        self.push(self.line, StatementKind::Commit);
+        self.push(self.line, StatementKind::BulkCommitGroup);
     }
 
     /// Waits until all but the last `pending` groups have read shared memory; by the elected thread.
     pub fn await_reads(&mut self, pending: u32) {
-        self.push(self.line, StatementKind::AwaitReads { pending });
+        self.push(self.line, StatementKind::BulkWaitGroupRead { pending });
     }
 
     /// Reads `lanes` neighbouring elements; `offset` counts elements from the memory's base. One value a lane.

@@ -8,7 +8,7 @@
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 
 use super::entry::{Entry, register_type};
-use crate::kernel_ir::{Memory, Type, Update, UpdateOp, ValueId};
+use crate::kernel_ir::{AtomicOp, AtomicUpdate, Memory, Type, ValueId};
 
 impl Entry<'_> {
     /// Arrives at a counter.
@@ -47,15 +47,15 @@ impl Entry<'_> {
     }
 
     /// Combines an element of a workspace with a value.
-    pub(super) fn update(&mut self, update: &Update) {
+    pub(super) fn update(&mut self, update: &AtomicUpdate) {
         let address = self.address(Memory::Workspace(update.workspace), update.offset);
         let ty = self.ty(update.value);
         let bits = register_type(ty);
         let mnemonic = match (update.op, ty) {
-            (UpdateOp::Add, Type::Element(element)) if element.is_float() => format!("add.{}", bits.text()),
-            (UpdateOp::Add, _) => format!("add.u{}", bits.text().trim_start_matches('b')),
-            (UpdateOp::Max, _) => format!("max.u{}", bits.text().trim_start_matches('b')),
-            (UpdateOp::Or, _) => format!("or.{}", bits.text()),
+            (AtomicOp::Add, Type::Element(element)) if element.is_float() => format!("add.{}", bits.text()),
+            (AtomicOp::Add, _) => format!("add.u{}", bits.text().trim_start_matches('b')),
+            (AtomicOp::Max, _) => format!("max.u{}", bits.text().trim_start_matches('b')),
+            (AtomicOp::Or, _) => format!("or.{}", bits.text()),
         };
         let value = self.register(update.value);
         self.effect(&format!("red.relaxed.gpu.global.{mnemonic}"), [address.into(), value.into()]);

@@ -280,40 +280,40 @@ impl Entry<'_> {
             }
             StatementKind::Load(load) => self.load(load),
             StatementKind::Store(store) => self.store(store),
-            StatementKind::Spread(store) => self.spread(store),
-            StatementKind::LoadPeer { rank, load } => self.load_peer(*rank, load),
+            StatementKind::StoreDsmemAll(store) => self.spread(store),
+            StatementKind::LoadDsmem { rank, load } => self.load_peer(*rank, load),
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
-            StatementKind::Sync => self.sync(),
-            StatementKind::SyncWarpgroup => self.sync_warpgroup(),
-            StatementKind::SyncWarp => self.emit("bar.warp.sync", [u32::MAX.into()]),
-            StatementKind::SyncCluster => self.sync_cluster(),
-            StatementKind::Renew { .. } => {}
-            StatementKind::Fetch(fetch) => self.fetch(fetch),
-            StatementKind::AwaitLaunches => self.emit("griddepcontrol.wait", []),
-            StatementKind::AllowLaunches => self.emit("griddepcontrol.launch_dependents", []),
-            StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
-            StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
+            StatementKind::BarSync => self.sync(),
+            StatementKind::BarSyncWarpgroup => self.sync_warpgroup(),
+            StatementKind::BarWarpSync => self.emit("bar.warp.sync", [u32::MAX.into()]),
+            StatementKind::BarrierCluster => self.sync_cluster(),
+            StatementKind::LifetimeStart { .. } => {}
+            StatementKind::CpAsync(fetch) => self.fetch(fetch),
+            StatementKind::GridDependencyWait => self.emit("griddepcontrol.wait", []),
+            StatementKind::GridDependencyLaunch => self.emit("griddepcontrol.launch_dependents", []),
+            StatementKind::CpAsyncCommitGroup => self.emit("cp.async.commit_group", []),
+            StatementKind::CpAsyncWaitGroup { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
-            StatementKind::Update(update) => self.update(update),
-            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+            StatementKind::AtomicUpdate(update) => self.update(update),
+            StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires } => {
                 self.arrive((*counters, *at), *blocks, *last, (*releases, *acquires));
             }
-            StatementKind::Agree { predicate, result } => self.agree(*predicate, *result),
+            StatementKind::BarRedOr { predicate, result } => self.agree(*predicate, *result),
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Roles(roles) => self.roles(roles),
-            StatementKind::Release { barrier, slot, to } => self.release(*barrier, *slot, *to),
-            StatementKind::ReleaseFetches { barrier, slot } => {
+            StatementKind::MbarrierArrive { barrier, slot, to } => self.release(*barrier, *slot, *to),
+            StatementKind::CpAsyncMbarrierArrive { barrier, slot } => {
                 let at = self.barrier(*barrier, *slot);
                 // Each thread counts among the arrivals, and not as one more.
                 self.effect("cp.async.mbarrier.arrive.noinc.shared.b64", [at.into()]);
             }
-            StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
-            StatementKind::Transfer(transfer) => self.transfer(transfer),
-            StatementKind::Await { barrier, slot, parity } => self.await_phase(*barrier, *slot, *parity),
-            StatementKind::Publish => self.emit("fence.proxy.async.shared::cta", []),
-            StatementKind::Commit => self.effect("cp.async.bulk.commit_group", []),
-            StatementKind::AwaitReads { pending } => {
+            StatementKind::MbarrierExpectTx { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
+            StatementKind::BulkCopy(transfer) => self.transfer(transfer),
+            StatementKind::MbarrierWait { barrier, slot, parity } => self.await_phase(*barrier, *slot, *parity),
+            StatementKind::FenceProxyAsync => self.emit("fence.proxy.async.shared::cta", []),
+            StatementKind::BulkCommitGroup => self.effect("cp.async.bulk.commit_group", []),
+            StatementKind::BulkWaitGroupRead { pending } => {
                 self.effect("cp.async.bulk.wait_group.read", [(*pending).into()]);
             }
         }
@@ -401,7 +401,7 @@ impl Entry<'_> {
         self.kernel.region(region).statements.iter().all(|statement| {
             match &statement.kind {
                 StatementKind::Let(_) => lets += 1,
-                StatementKind::Set(..) | StatementKind::Store(_) | StatementKind::Fetch(_) => effects += 1,
+                StatementKind::Set(..) | StatementKind::Store(_) | StatementKind::CpAsync(_) => effects += 1,
                 _ => return false,
             }
             lets <= PREDICATED_LETS && effects <= PREDICATED_EFFECTS
@@ -421,11 +421,11 @@ impl Entry<'_> {
     fn is_together_behind(&self, statement: &Statement, together: bool) -> bool {
         let uniform = |value: ValueId| self.kernel.value(value).facts.uniform;
         match &statement.kind {
-            StatementKind::Sync
-            | StatementKind::SyncWarpgroup
-            | StatementKind::SyncWarp
-            | StatementKind::SyncCluster
-            | StatementKind::Agree { .. } => true,
+            StatementKind::BarSync
+            | StatementKind::BarSyncWarpgroup
+            | StatementKind::BarWarpSync
+            | StatementKind::BarrierCluster
+            | StatementKind::BarRedOr { .. } => true,
             StatementKind::Loop(l) => together && uniform(l.count) && self.keeps_together(l.body),
             StatementKind::If(branch) => {
                 let jumps = branch.otherwise.is_some() || !self.is_predicable(branch.then);

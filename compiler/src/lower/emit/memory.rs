@@ -10,7 +10,7 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
-    Fetch, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value,
+    BulkCopy, CpAsync, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Type, Value,
     ValueId,
 };
 
@@ -26,7 +26,7 @@ impl Entry<'_> {
             let accesses = statement.kind.effects().accesses();
             let mut places: Vec<(Memory, ValueId)> =
                 accesses.filter_map(|a| Some((self.kernel.home(a.memory), a.elements?.offset))).collect();
-            if let StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) =
+            if let StatementKind::BulkCopy(BulkCopy { part: TensorPart::Run { parameter, offset, .. }, .. }) =
                 statement.kind
             {
                 places.push((Memory::Parameter(parameter), offset));
@@ -216,7 +216,7 @@ impl Entry<'_> {
     }
 
     /// A copy by the thread. What it does not read becomes zero: the operand `src-size` says how much it reads.
-    pub(super) fn fetch(&mut self, fetch: &Fetch) {
+    pub(super) fn fetch(&mut self, fetch: &CpAsync) {
         let bytes = self.bytes(Memory::Parameter(fetch.parameter)) * fetch.lanes;
         let to = self.address(Memory::Buffer(fetch.buffer), fetch.to);
         let from = self.address(Memory::Parameter(fetch.parameter), fetch.from);

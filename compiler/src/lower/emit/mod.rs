@@ -102,7 +102,7 @@ impl std::fmt::Display for EmitError {
 pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
     let multicasts = |kernel: &Kernel| {
         let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
-        statements.any(|s| matches!(&s.kind, StatementKind::Transfer(transfer) if transfer.multicast.is_some()))
+        statements.any(|s| matches!(&s.kind, StatementKind::BulkCopy(transfer) if transfer.multicast.is_some()))
     };
     let floor = if kernels.iter().any(multicasts) { MULTICAST } else { FLOOR };
     let mut module = ModuleBuilder::new(floor);

@@ -12,7 +12,7 @@ use std::ops::Range;
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
-use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId};
+use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, ValueId};
 use crate::target::{WARP, WARPGROUP, register_limit};
 
 /// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
@@ -24,7 +24,7 @@ pub(super) struct InRole {
     number: u32,
     warps: Range<u32>,
     /// The barrier where its blocks meet, and the register with the parity of the phase that ends there next.
-    meets: Option<(BarrierId, RegId)>,
+    meets: Option<(MbarrierId, RegId)>,
 }
 
 impl Entry<'_> {
@@ -95,7 +95,7 @@ impl Entry<'_> {
     }
 
     /// Each warp arrives at a barrier, after all its lanes.
-    pub(super) fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
+    pub(super) fn release(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
         let own = self.barrier(barrier, slot);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
         let ranks: Vec<Operand> = match to {

@@ -14,7 +14,7 @@ use tilewright_ptx::{Address, FunctionBuilder, Operand, RegId, ScalarType, Speci
 
 use super::entry::{Entry, memory_type};
 use crate::kernel_ir::{
-    BARRIER_BYTES, BarrierId, BufferId, Evict, Kernel, Memory, RegionId, TensorPart, Transfer, Type, ValueId,
+    BARRIER_BYTES, BufferId, BulkCopy, Evict, Kernel, MbarrierId, Memory, RegionId, TensorPart, Type, ValueId,
 };
 
 /// Where a buffer or the barriers start: a variable and bytes from its start.
@@ -70,7 +70,7 @@ impl Entry<'_> {
     }
 
     /// The barrier of a slot.
-    pub(super) fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
+    pub(super) fn barrier(&mut self, barrier: MbarrierId, slot: ValueId) -> Address {
         let first = self.first_barrier(barrier);
         if let Some(slot) = self.kernel.index_literal(slot) {
             return first.offset(first.offset + slot * BARRIER_BYTES as i64);
@@ -82,7 +82,7 @@ impl Entry<'_> {
     }
 
     /// The barrier of the first slot.
-    pub(super) fn first_barrier(&mut self, barrier: BarrierId) -> Address {
+    pub(super) fn first_barrier(&mut self, barrier: MbarrierId) -> Address {
         // The verifier has seen that there are barriers.
         let Some((symbol, at)) = self.barriers else { return Address::reg(self.f.reg(ScalarType::B32)) };
         let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|b| u64::from(b.slots)).sum();
@@ -136,12 +136,12 @@ impl Entry<'_> {
         self.block.label(end);
     }
 
-    pub(super) fn expect(&mut self, barrier: BarrierId, slot: ValueId, bytes: u32) {
+    pub(super) fn expect(&mut self, barrier: MbarrierId, slot: ValueId, bytes: u32) {
         let address = self.barrier(barrier, slot);
         self.effect("mbarrier.arrive.expect_tx.shared.b64", [Operand::Sink, address.into(), bytes.into()]);
     }
 
-    pub(super) fn transfer(&mut self, transfer: &Transfer) {
+    pub(super) fn transfer(&mut self, transfer: &BulkCopy) {
         let (kind, tile, part, bytes) = match &transfer.part {
             TensorPart::Tile { map, start } => {
                 let map = self.map(*map);
@@ -191,7 +191,7 @@ impl Entry<'_> {
     }
 
     /// Where a copy reads or writes shared memory.
-    fn place_in_buffer(&mut self, transfer: &Transfer) -> Address {
+    fn place_in_buffer(&mut self, transfer: &BulkCopy) -> Address {
         let (elements, bytes) = match self.kernel.buffers.get(transfer.buffer.index()) {
             Some(buffer) => (i64::from(buffer.elements), i64::from(buffer.element.bytes())),
             None => (1, 1),
@@ -226,7 +226,7 @@ impl Entry<'_> {
         }
     }
 
-    pub(super) fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
+    pub(super) fn await_phase(&mut self, barrier: MbarrierId, slot: ValueId, parity: ValueId) {
         let parity = self.operand(parity);
         let address = self.barrier(barrier, slot);
         self.wait("mbarrier.try_wait.parity.shared.b64", address, parity);

@@ -23,7 +23,7 @@ use super::Stop;
 use super::launch::Launch;
 use super::row::Known;
 use super::violation::{Kind, Violation};
-use crate::kernel_ir::{Kernel, UpdateOp};
+use crate::kernel_ir::{AtomicOp, Kernel};
 
 /// What memory holds.
 #[derive(Debug)]
@@ -71,12 +71,12 @@ impl<'a> Data<'a> {
     }
 
     /// An element of a workspace is combined with a value.
-    pub fn update(&mut self, kernel: &Kernel, (workspace, at): (u16, i64), op: UpdateOp, with: Known) {
+    pub fn update(&mut self, kernel: &Kernel, (workspace, at): (u16, i64), op: AtomicOp, with: Known) {
         let of = &kernel.workspaces[usize::from(workspace)];
         let op = match op {
-            UpdateOp::Add => Binary::Add,
-            UpdateOp::Max => Binary::Max,
-            UpdateOp::Or => Binary::Or,
+            AtomicOp::Add => Binary::Add,
+            AtomicOp::Max => Binary::Max,
+            AtomicOp::Or => Binary::Or,
         };
         let before = self.workspace(workspace, at, of.zeroed);
         let after = before.zip(with).and_then(|(a, b)| self.algebra.binary(op, of.element, a, b));
