@@ -57,17 +57,17 @@ fn roles(b: &mut Builder, list: &[Warps], each: impl Fn(&mut Builder)) {
 #[test]
 fn roles_are_printed() {
     let kernel = faults_of(256, 2, |b| {
-        let (buffer, zero, full) = (b.buffer(tile()), zero(b), b.barrier(1));
-        let empty = b.barrier_of(1, 8);
-        b.sync_cluster();
+        let (buffer, zero, full) = (b.buffer(tile()), zero(b), b.mbarrier(1));
+        let empty = b.mbarrier_of(1, 8);
+        b.barrier_cluster();
         b.begin_roles();
         b.begin_role("load", 0..4, Some(40));
-        b.await_phase(empty, zero, zero);
-        b.sync();
+        b.mbarrier_wait(empty, zero, zero);
+        b.bar_sync();
         b.begin_elect();
-        b.expect(full, zero, 256);
+        b.mbarrier_expect_tx(full, zero, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part,
             buffer,
             slot: zero,
@@ -79,16 +79,16 @@ fn roles_are_printed() {
         b.end_elect();
         b.end_role();
         b.begin_role("math", 4..8, Some(200));
-        b.await_phase(full, zero, zero);
+        b.mbarrier_wait(full, zero, zero);
         let x = b.load(Memory::Buffer(buffer), zero, 1, None);
         b.store(Memory::Parameter(1), zero, &x);
         let rank = b.cluster_rank();
-        b.release(empty, zero, Receivers::Own);
-        b.release(empty, zero, Receivers::All);
-        b.release(empty, zero, Receivers::One(rank));
+        b.mbarrier_arrive(empty, zero, Receivers::Own);
+        b.mbarrier_arrive(empty, zero, Receivers::All);
+        b.mbarrier_arrive(empty, zero, Receivers::One(rank));
         b.end_role();
         b.end_roles();
-        b.sync_cluster();
+        b.barrier_cluster();
     });
     expect![[r#"
         kernel k(x: f32[], mut z: f32[]; N) threads 256 clusters of 2 {
@@ -149,7 +149,7 @@ fn roles_are_whole_warps_that_do_not_overlap() {
         ("as many registers as the block has", 512, vec![(0, 4, Some(136)), (4, 8, Some(120))], true),
     ];
     for (name, threads, list, holds) in cases {
-        let found = faults_of(threads, 1, |b| roles(b, &list, Builder::sync));
+        let found = faults_of(threads, 1, |b| roles(b, &list, Builder::bar_sync));
         match holds {
             true => assert!(found.is_ok(), "{name}: {found:?}"),
             false => assert_eq!(found.err(), Some(vec![Problem::BadRoles]), "{name}"),
@@ -165,22 +165,26 @@ fn each_rule_of_roles_is_missed() {
         let found = faults_of(256, cluster, |b| roles(b, &two[..1], what));
         found.err().map(|faults| faults[0])
     };
-    assert_eq!(inside(1, &Builder::sync), None);
-    assert_eq!(inside(1, &Builder::sync_warpgroup), None);
-    assert_eq!(inside(1, &|b| roles(b, &[(0, 1, None)], Builder::sync)), Some(Problem::BadRoles), "a role in a role");
-    let alone = (inside(1, &Builder::sync_cluster), inside(2, &Builder::sync_cluster));
+    assert_eq!(inside(1, &Builder::bar_sync), None);
+    assert_eq!(inside(1, &Builder::bar_sync_warpgroup), None);
+    assert_eq!(
+        inside(1, &|b| roles(b, &[(0, 1, None)], Builder::bar_sync)),
+        Some(Problem::BadRoles),
+        "a role in a role"
+    );
+    let alone = (inside(1, &Builder::barrier_cluster), inside(2, &Builder::barrier_cluster));
     assert_eq!(alone, (Some(Problem::BadCluster(1)), None), "the cluster in a role");
-    let barrier = |b: &mut Builder, arrivals| (b.barrier_of(1, arrivals), zero(b));
+    let barrier = |b: &mut Builder, arrivals| (b.mbarrier_of(1, arrivals), zero(b));
     assert_eq!(
         inside(1, &|b| {
             let (barrier, slot) = barrier(b, 4);
-            b.release(barrier, slot, Receivers::Own);
+            b.mbarrier_arrive(barrier, slot, Receivers::Own);
         }),
         None
     );
     let told = |b: &mut Builder| {
         let (barrier, slot) = barrier(b, 4);
-        b.release(barrier, slot, Receivers::All);
+        b.mbarrier_arrive(barrier, slot, Receivers::All);
     };
     assert_eq!([inside(1, &told), inside(2, &told)], [Some(Problem::BadCluster(1)), None], "blocks that are not there");
     assert_eq!(
@@ -189,7 +193,7 @@ fn each_rule_of_roles_is_missed() {
             let (thread, n) = (b.thread_index(), b.dim(0, Type::I32));
             let first = b.index_compare(Compare::Lt, thread, n);
             b.begin_if(first);
-            b.release(barrier, slot, Receivers::Own);
+            b.mbarrier_arrive(barrier, slot, Receivers::Own);
             b.end_if();
         }),
         Some(Problem::NotCollective),
@@ -199,7 +203,7 @@ fn each_rule_of_roles_is_missed() {
         inside(1, &|b| {
             let (barrier, slot) = barrier(b, 4);
             b.begin_elect();
-            b.release(barrier, slot, Receivers::Own);
+            b.mbarrier_arrive(barrier, slot, Receivers::Own);
             b.end_elect();
         }),
         Some(Problem::NotCollective),
@@ -208,7 +212,7 @@ fn each_rule_of_roles_is_missed() {
     assert_eq!(
         inside(1, &|b| {
             let (barrier, slot) = barrier(b, 1);
-            b.expect(barrier, slot, 16);
+            b.mbarrier_expect_tx(barrier, slot, 16);
         }),
         Some(Problem::NotCollective),
         "an expectation of all"
@@ -216,14 +220,14 @@ fn each_rule_of_roles_is_missed() {
     // A block of parts of warps cannot release.
     let part = faults_of(250, 1, |b| {
         let (barrier, slot) = barrier(b, 4);
-        b.release(barrier, slot, Receivers::Own);
+        b.mbarrier_arrive(barrier, slot, Receivers::Own);
     });
     assert_eq!(part.err(), Some(vec![Problem::PartOfUnit(250)]));
     // Arrivals.
     for (arrivals, holds) in [(0, false), (1, true), (ARRIVAL_LIMIT, true), (ARRIVAL_LIMIT + 1, false)] {
         let found = faults_of(256, 1, |b| {
             let (barrier, slot) = barrier(b, arrivals);
-            b.release(barrier, slot, Receivers::Own);
+            b.mbarrier_arrive(barrier, slot, Receivers::Own);
         });
         assert_eq!(found.err(), (!holds).then(|| vec![Problem::BadArrivals(arrivals)]));
     }
@@ -238,7 +242,7 @@ fn roles_stand_where_all_threads_come() {
             let (thread, n) = (b.thread_index(), b.dim(0, Type::I32));
             let some = b.index_compare(Compare::Lt, thread, n);
             b.begin_if(some);
-            roles(b, &all, Builder::sync);
+            roles(b, &all, Builder::bar_sync);
             b.end_if();
         }),
         Some(Problem::NotCollective)
@@ -248,13 +252,13 @@ fn roles_stand_where_all_threads_come() {
     let looped = |b: &mut Builder, list: &[Warps]| {
         let n = b.dim(0, Type::I32);
         b.begin_loop(n);
-        roles(b, list, Builder::sync);
+        roles(b, list, Builder::bar_sync);
         b.end_loop();
     };
     assert_eq!([found(&|b| looped(b, &all)), found(&|b| looped(b, &given))], [None, Some(Problem::BadRoles)]);
     let followed = |b: &mut Builder, list: &[Warps]| {
-        roles(b, list, Builder::sync);
-        b.sync();
+        roles(b, list, Builder::bar_sync);
+        b.bar_sync();
     };
     assert_eq!([found(&|b| followed(b, &all)), found(&|b| followed(b, &given))], [None, Some(Problem::BadRoles)]);
 }
@@ -289,7 +293,7 @@ fn roles_change_no_variable_from_outside() {
 fn roles_meet_at_their_own_barriers() {
     let kernel = |change: &dyn Fn(&mut Kernel)| {
         let mut kernel =
-            faults_of(256, 2, |b| roles(b, &[(0, 4, None), (4, 8, None)], Builder::sync_cluster)).expect("valid");
+            faults_of(256, 2, |b| roles(b, &[(0, 4, None), (4, 8, None)], Builder::barrier_cluster)).expect("valid");
         change(&mut kernel);
         verify(&kernel).err().map(|faults| faults.into_iter().map(|fault| fault.problem).collect::<Vec<_>>())
     };
@@ -315,8 +319,8 @@ fn roles_meet_at_their_own_barriers() {
     let released = faults_of(256, 2, |b| {
         let zero = zero(b);
         roles(b, &[(0, 8, None)], |b| {
-            b.sync_cluster();
-            b.release(MbarrierId(0), zero, Receivers::Own);
+            b.barrier_cluster();
+            b.mbarrier_arrive(MbarrierId(0), zero, Receivers::Own);
         });
     });
     assert_eq!(released.err(), Some(vec![Problem::BadRoles]));
@@ -327,7 +331,7 @@ fn roles_meet_at_their_own_barriers() {
             roles(b, &[(0, 8, None)], |b| {
                 let comes = b.index_compare(Compare::Eq, if by_rank { rank } else { thread }, zero);
                 b.begin_if(comes);
-                b.sync_cluster();
+                b.barrier_cluster();
                 b.end_if();
             });
         });

@@ -50,7 +50,7 @@ fn copy_run(b: &mut Builder, parameter: u16, at: ValueId, bytes: u32) {
     let (buffer, zero) = (b.buffer(tile()), b.index_literal(Type::I32, 0));
     let part = TensorPart::Run { parameter, offset: zero, bytes };
     b.begin_elect();
-    b.transfer(BulkCopy { part, buffer, slot: zero, offset: at, barrier: None, evict: None, multicast: None });
+    b.bulk_copy(BulkCopy { part, buffer, slot: zero, offset: at, barrier: None, evict: None, multicast: None });
     b.end_elect();
 }
 
@@ -58,19 +58,19 @@ fn copy_run(b: &mut Builder, parameter: u16, at: ValueId, bytes: u32) {
 fn runs_are_copied_in_loops() {
     check(
         |b| {
-            let (zero, barrier) = (b.index_literal(Type::I32, 0), b.barrier(1));
+            let (zero, barrier) = (b.index_literal(Type::I32, 0), b.mbarrier(1));
             let (buffer, four) = (b.buffer(tile()), b.index_literal(Type::I32, 4));
             let (wide, block) = (b.dim(0, Type::I64), b.block_index());
-            b.sync();
+            b.bar_sync();
             b.begin_elect();
-            b.expect(barrier, zero, 256);
+            b.mbarrier_expect_tx(barrier, zero, 256);
             let n = b.begin_loop(four);
             let sixteen = b.index_literal(Type::I32, 16);
             let offset = b.index_mul(n, sixteen);
             let n = b.index_convert(n, Type::I64);
             let from = b.index_mul(n, wide);
             let part = TensorPart::Run { parameter: 0, offset: from, bytes: 64 };
-            b.transfer(BulkCopy {
+            b.bulk_copy(BulkCopy {
                 part,
                 buffer,
                 slot: zero,
@@ -81,7 +81,7 @@ fn runs_are_copied_in_loops() {
             });
             let part = TensorPart::Run { parameter: 1, offset: block, bytes: 64 };
             let evict = Some(Evict::First);
-            b.transfer(BulkCopy { part, buffer, slot: zero, offset, barrier: None, evict, multicast: None });
+            b.bulk_copy(BulkCopy { part, buffer, slot: zero, offset, barrier: None, evict, multicast: None });
             b.end_loop();
             b.end_elect();
         },
@@ -124,9 +124,9 @@ fn lanes_exchange_values() {
             let sum = b.index_add(index, agreed);
             let value = b.from_index(sum, F32);
             let value = b.shuffle(value, 31);
-            b.sync();
+            b.bar_sync();
             let first = b.index_literal(Type::I32, 0);
-            b.renew(buffer, first);
+            b.lifetime_start(buffer, first);
             b.store(Memory::Buffer(buffer), thread, &[value]);
             b.end_loop();
         },
@@ -155,13 +155,13 @@ fn copies_stand_where_every_thread_comes() {
     check(
         |b| {
             let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), b.index_literal(Type::I32, 0));
-            let (buffer, barrier) = (b.buffer(tile()), b.barrier(1));
+            let (buffer, barrier) = (b.buffer(tile()), b.mbarrier(1));
             let parity = b.variable(zero);
             let at = b.begin_loop(n);
-            b.sync();
+            b.bar_sync();
             b.begin_elect();
-            b.expect(barrier, zero, 256);
-            b.transfer(BulkCopy {
+            b.mbarrier_expect_tx(barrier, zero, 256);
+            b.bulk_copy(BulkCopy {
                 part: TensorPart::Tile { map: 0, start: vec![zero, at] },
                 buffer,
                 slot: zero,
@@ -172,7 +172,7 @@ fn copies_stand_where_every_thread_comes() {
             });
             b.end_elect();
             let phase = b.get(parity);
-            b.await_phase(barrier, zero, phase);
+            b.mbarrier_wait(barrier, zero, phase);
             let one = b.index_literal(Type::I32, 1);
             let next = b.index_xor(phase, one);
             b.set(parity, next);
@@ -641,14 +641,14 @@ fn the_verifier_finds_each_fault() {
         let (z, t) = (zero(b), b.thread_index());
         let first = b.index_compare(Compare::Eq, t, z);
         b.begin_if(first);
-        b.sync();
+        b.bar_sync();
         b.end_if();
         Problem::NotCollective
     });
     fault(|b| {
         let t = b.thread_index();
         b.begin_loop(t);
-        b.sync();
+        b.bar_sync();
         b.end_loop();
         Problem::NotCollective
     });
@@ -667,26 +667,26 @@ fn the_verifier_finds_each_fault() {
         let value = b.f32_literal(1.0);
         b.store(Memory::Buffer(buffer), z, &[value]);
         b.begin_loop(t);
-        b.renew(buffer, z);
+        b.lifetime_start(buffer, z);
         b.end_loop();
         Problem::NotCollective
     });
     fault(|b| {
         let z = zero(b);
-        b.renew(BufferId(0), z);
+        b.lifetime_start(BufferId(0), z);
         Problem::NotABuffer(0)
     });
     fault(|b| {
         let (buffer, one) = (b.buffer(tile()), b.index_literal(Type::I32, 1));
         let (value, z) = (b.f32_literal(1.0), zero(b));
         b.store(Memory::Buffer(buffer), z, &[value]);
-        b.renew(buffer, one);
+        b.lifetime_start(buffer, one);
         Problem::NotASlot(one)
     });
     // Copies by threads.
     let fetch = |b: &mut Builder, lanes: u32| {
         let (buffer, z) = (b.buffer(tile()), zero(b));
-        b.fetch(CpAsync { parameter: 0, from: z, buffer, to: z, lanes, predicate: None });
+        b.cp_async(CpAsync { parameter: 0, from: z, buffer, to: z, lanes, predicate: None });
     };
     fault(|b| {
         fetch(b, 8);
@@ -694,7 +694,7 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (buffer, z) = (b.buffer(tile()), zero(b));
-        b.fetch(CpAsync { parameter: 1, from: z, buffer, to: z, lanes: 4, predicate: None });
+        b.cp_async(CpAsync { parameter: 1, from: z, buffer, to: z, lanes: 4, predicate: None });
         Problem::NotConstant(1)
     });
     fault(|b| {
@@ -706,7 +706,7 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let t = b.thread_index();
         b.begin_loop(t);
-        b.await_fetches(0);
+        b.cp_async_wait_group(0);
         b.end_loop();
         Problem::NotCollective
     });
@@ -729,30 +729,30 @@ fn the_verifier_finds_each_fault() {
         Problem::NotInScope(v)
     });
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier(1));
+        let (z, barrier) = (zero(b), b.mbarrier(1));
         b.begin_elect();
-        b.await_phase(barrier, z, z);
+        b.mbarrier_wait(barrier, z, z);
         b.end_elect();
         Problem::NotCollective
     });
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier(1));
-        b.expect(barrier, z, 16);
+        let (z, barrier) = (zero(b), b.mbarrier(1));
+        b.mbarrier_expect_tx(barrier, z, 16);
         Problem::NotCollective
     });
     fault(|b| {
         let z = zero(b);
         b.begin_elect();
-        b.expect(MbarrierId(3), z, 16);
+        b.mbarrier_expect_tx(MbarrierId(3), z, 16);
         b.end_elect();
         Problem::NotABarrier(3)
     });
     for (map, rank) in [(0, 1), (1, 2)] {
         fault(|b| {
-            let (z, barrier) = (zero(b), b.barrier(1));
+            let (z, barrier) = (zero(b), b.mbarrier(1));
             let buffer = b.buffer(tile());
             b.begin_elect();
-            b.transfer(BulkCopy {
+            b.bulk_copy(BulkCopy {
                 part: TensorPart::Tile { map, start: vec![z; rank] },
                 buffer,
                 slot: z,
@@ -766,10 +766,10 @@ fn the_verifier_finds_each_fault() {
         });
     }
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier(1));
+        let (z, barrier) = (zero(b), b.mbarrier(1));
         let (buffer, behind) = (b.buffer(tile()), b.index_literal(Type::I32, 64));
         b.begin_elect();
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: z,
@@ -806,23 +806,23 @@ fn the_verifier_finds_each_fault() {
     });
     // A slot that the ring does not have, and one of which nothing is known.
     fault(|b| {
-        let (z, two, barrier) = (zero(b), b.index_literal(Type::I32, 2), b.barrier(2));
-        b.await_phase(barrier, two, z);
+        let (z, two, barrier) = (zero(b), b.index_literal(Type::I32, 2), b.mbarrier(2));
+        b.mbarrier_wait(barrier, two, z);
         Problem::NotASlot(two)
     });
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier(4));
+        let (z, barrier) = (zero(b), b.mbarrier(4));
         let slot = b.variable(z);
         let slot = b.get(slot);
-        b.await_phase(barrier, slot, z);
+        b.mbarrier_wait(barrier, slot, z);
         Problem::NotASlot(slot)
     });
     fault(|b| {
         let buffer = b.buffer(Buffer { slots: 2, ..tile() });
-        let (z, barrier) = (zero(b), b.barrier(1));
+        let (z, barrier) = (zero(b), b.mbarrier(1));
         let one = b.index_literal(Type::I32, 1);
         b.begin_elect();
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: one,
@@ -835,17 +835,17 @@ fn the_verifier_finds_each_fault() {
         Problem::NotASlot(one)
     });
     fault(|b| {
-        b.commit();
+        b.bulk_commit_group();
         Problem::NotCollective
     });
     fault(|b| {
         b.begin_elect();
-        b.publish();
+        b.fence_proxy_async();
         b.end_elect();
         Problem::NotCollective
     });
     fault(|b| {
-        b.await_reads(0);
+        b.bulk_wait_group_read(0);
         Problem::NotCollective
     });
     fault(|b| {
@@ -976,9 +976,10 @@ fn a_barrier_of_units_needs_whole_ones() {
         sync(&mut b);
         verify(&b.finish().expect("balanced")).err()
     };
-    for (sync, whole, part) in
-        [(Builder::sync_warp as fn(&mut Builder), 64, 65), (Builder::sync_warpgroup as fn(&mut Builder), 256, 224)]
-    {
+    for (sync, whole, part) in [
+        (Builder::bar_warp_sync as fn(&mut Builder), 64, 65),
+        (Builder::bar_sync_warpgroup as fn(&mut Builder), 256, 224),
+    ] {
         assert_eq!(with(sync, whole), None);
         let found = with(sync, part).expect("a part of a unit");
         assert!(found.iter().any(|f| f.problem == Problem::PartOfUnit(part)), "{found:?}");
@@ -990,7 +991,7 @@ fn buffers_that_nothing_uses_are_dropped() {
     let mut b = Builder::new(signature());
     let buffers = [(); 3].map(|()| b.buffer(tile()));
     let zero = b.index_literal(Type::I32, 0);
-    buffers.iter().for_each(|buffer| b.renew(*buffer, zero));
+    buffers.iter().for_each(|buffer| b.lifetime_start(*buffer, zero));
     let value = b.f32_literal(1.0);
     b.store(Memory::Buffer(buffers[1]), zero, &[value]);
     let kernel = b.finish().expect("balanced");
@@ -1013,12 +1014,12 @@ fn clusters_are_printed() {
         let (rank, block, four) = (b.cluster_rank(), b.block_index(), b.index_literal(Type::I32, 4));
         let cluster = b.index_div(block, four);
         let one = b.literal(F32, 0x3F80_0000);
-        b.spread(buffer, rank, &[one]);
+        b.store_dsmem_all(buffer, rank, &[one]);
         let c = b.begin_loop(cluster);
-        b.sync_cluster();
+        b.barrier_cluster();
         b.end_loop();
-        let got = b.load_peer(rank, buffer, four, 1);
-        b.sync_cluster();
+        let got = b.load_dsmem(rank, buffer, four, 1);
+        b.barrier_cluster();
         b.store(Memory::Parameter(1), c, &got);
     });
     // The index is not in scope after its loop.
@@ -1027,12 +1028,12 @@ fn clusters_are_printed() {
         let (rank, block, four) = (b.cluster_rank(), b.block_index(), b.index_literal(Type::I32, 4));
         let cluster = b.index_div(block, four);
         let one = b.literal(F32, 0x3F80_0000);
-        b.spread(buffer, rank, &[one]);
+        b.store_dsmem_all(buffer, rank, &[one]);
         b.begin_loop(cluster);
-        b.sync_cluster();
+        b.barrier_cluster();
         b.end_loop();
-        let got = b.load_peer(rank, buffer, four, 1);
-        b.sync_cluster();
+        let got = b.load_dsmem(rank, buffer, four, 1);
+        b.barrier_cluster();
         b.store(Memory::Parameter(1), block, &got);
     });
     let expected = expect![[r#"
@@ -1080,13 +1081,13 @@ fn clusters_meet_where_all_their_blocks_come() {
         let found = clustered(4, |b, _| {
             let count = count(b);
             b.begin_loop(count);
-            b.sync();
-            b.sync_cluster();
+            b.bar_sync();
+            b.barrier_cluster();
             b.end_loop();
         });
         assert_eq!(found.err().map(|f| f[0].problem), wrong, "count {n}");
     }
-    let alone = clustered(1, |b, _| b.sync_cluster());
+    let alone = clustered(1, |b, _| b.barrier_cluster());
     assert_eq!(alone.err().map(|f| f[0].problem), Some(Problem::BadCluster(1)));
     let many = clustered(CLUSTER_LIMIT + 1, |_, _| {});
     assert_eq!(many.err().map(|f| f[0].problem), Some(Problem::BadCluster(CLUSTER_LIMIT + 1)));

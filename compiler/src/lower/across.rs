@@ -439,14 +439,14 @@ impl Nest<'_, '_> {
             self.b.begin_if(writes);
             for (a, word_of) in words.iter().enumerate() {
                 let at = self.partial(layout, place, a, zero);
-                self.b.update(first + 1, at, word.update(), *word_of);
+                self.b.atomic_update(first + 1, at, word.update(), *word_of);
             }
             self.b.end_if();
             let blocks = self.b.index_convert(count, Type::I32);
             // Of one result the first thread alone takes what is combined, and stores what comes of it.
             let last = match by_first && !self.stage.arrives() {
-                true => self.b.arrive_untold(first, group, blocks),
-                false => self.b.arrive(first, group, blocks),
+                true => self.b.last_block_ticket_untold(first, group, blocks),
+                false => self.b.last_block_ticket(first, group, blocks),
             };
             self.b.begin_if(last);
             let passed_on = self.stage.place == Place::Registers && layout.sharing() > 1;
@@ -479,7 +479,7 @@ impl Nest<'_, '_> {
         }
         self.b.end_if();
         let blocks = self.b.index_convert(count, Type::I32);
-        let last = self.b.arrive(first, group, blocks);
+        let last = self.b.last_block_ticket(first, group, blocks);
         self.b.begin_if(last);
         for (variables, states) in accumulators.iter().zip(starts) {
             variables.iter().zip(states).for_each(|(variable, state)| self.b.set(*variable, *state));

@@ -63,17 +63,17 @@ impl Nest<'_, '_> {
             let at = this.b.index_add(from, of);
             this.b.index_add(at, own.slot)
         };
-        self.b.sync_cluster();
+        self.b.barrier_cluster();
         let writes = self.b.and(own.has, own.is_first);
         self.b.begin_if(writes);
         for (accumulator, states) in states.iter().enumerate() {
             let at = place(self, rank, accumulator);
             for (buffer, state) in buffers.iter().zip(states) {
-                self.b.spread(*buffer, at, &[*state]);
+                self.b.store_dsmem_all(*buffer, at, &[*state]);
             }
         }
         self.b.end_if();
-        self.b.sync_cluster();
+        self.b.barrier_cluster();
         let ranks = self.ranks(point);
         for (accumulator, (variables, states)) in variables.iter().zip(&states).enumerate() {
             let mut all: Option<Vec<ValueId>> = None;
@@ -95,7 +95,7 @@ impl Nest<'_, '_> {
         }
         // What others write from the next barrier of the cluster on, whichever that is, belongs to the next instance.
         let slot = self.b.index_literal(Type::I32, 0);
-        buffers.iter().for_each(|buffer| self.b.renew(*buffer, slot));
+        buffers.iter().for_each(|buffer| self.b.lifetime_start(*buffer, slot));
     }
 
     fn own(&mut self, digits: &[Digit], point: &Point) -> Own {

@@ -463,9 +463,9 @@ impl Plan {
                 Column { buffer, units, ty: *ty }
             })
             .collect();
-        b.sync();
+        b.bar_sync();
         let slot = b.index_literal(Type::I32, 0);
-        columns.iter().for_each(|column| b.renew(column.buffer, slot));
+        columns.iter().for_each(|column| b.lifetime_start(column.buffer, slot));
         b.begin_if(writes);
         for (n, column) in columns.iter().enumerate() {
             let mut states = accumulators.iter().map(|states| states[n]);
@@ -475,7 +475,7 @@ impl Plan {
             }
         }
         b.end_if();
-        b.sync();
+        b.bar_sync();
         let partials = Partials { columns: &columns, shares: &shares };
         let count = self.counts().partial;
         if count <= WRITTEN_OUT {

@@ -97,13 +97,13 @@ fn random(draw: &mut Draw) -> Kernel {
     let inside = draw.below(3);
     let ways = [draw.below(5), draw.below(5)];
     let fewer = draw.below(2) == 0;
-    b.sync();
-    b.renew(s, zero);
+    b.bar_sync();
+    b.lifetime_start(s, zero);
     for (side, how) in ways.into_iter().enumerate() {
         let most = int(&mut b, turns);
         let turn = b.begin_loop(most);
         if inside == side {
-            b.sync();
+            b.bar_sync();
         }
         let at = element(&mut b, how, threads.into(), turns, turn);
         let whole = int(&mut b, i64::from(threads) * turns);
@@ -123,7 +123,7 @@ fn random(draw: &mut Draw) -> Kernel {
         }
         b.end_if();
         b.end_loop();
-        b.sync();
+        b.bar_sync();
     }
     b.end_loop();
     b.finish().expect("balanced")
@@ -184,7 +184,7 @@ fn work_is_bounded() {
         let thread = b.thread_index();
         for _ in 0..groups {
             b.store(Memory::Buffer(s), thread, &[one]);
-            b.sync();
+            b.bar_sync();
         }
         b.load(Memory::Buffer(s), thread, 1, None);
         b.finish().unwrap()

@@ -55,7 +55,7 @@ impl<'a> Nest<'a, '_> {
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         // The loop may have been here before: then its last readers are done first.
         if self.repeats(k) {
-            self.b.sync();
+            self.b.bar_sync();
         }
         for step in 0..longest - 1 {
             for at in &rings {
@@ -65,7 +65,7 @@ impl<'a> Nest<'a, '_> {
                 let exists = self.b.index_compare(Compare::Lt, iteration, count);
                 self.fetch_instance(point, *at, (self.sequence[k], iteration, exists), ahead);
             }
-            self.b.commit_fetches();
+            self.b.cp_async_commit_group();
         }
     }
 
@@ -98,17 +98,17 @@ impl<'a> Nest<'a, '_> {
         }
         let (rings, single): (Vec<usize>, Vec<usize>) = fetched.iter().partition(|at| self.stage_at(**at).ring > 1);
         if !single.is_empty() {
-            self.b.sync();
+            self.b.bar_sync();
             for at in &single {
                 let slot = self.next_slot(*at);
                 self.fetched_to(point, *at, slot, None);
             }
-            self.b.commit_fetches();
+            self.b.cp_async_commit_group();
         }
         let shortest = rings.iter().map(|at| self.stage_at(*at).ring).min();
         let pending = shortest.filter(|_| single.is_empty()).map_or(0, |ring| ring - 2);
-        self.b.await_fetches(pending);
-        self.b.sync();
+        self.b.cp_async_wait_group(pending);
+        self.b.bar_sync();
         if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
             && let Some(now) = point.values[axis]
         {
@@ -123,7 +123,7 @@ impl<'a> Nest<'a, '_> {
                 let iteration = self.b.index_add(now, behind);
                 self.fetch_instance(point, *at, (axis, iteration, exists), ahead);
             }
-            self.b.commit_fetches();
+            self.b.cp_async_commit_group();
         }
         for at in fetched {
             let slot = self.next_slot(*at);
@@ -146,7 +146,7 @@ impl<'a> Nest<'a, '_> {
             let scope = self.scope(&point.values);
             let Some((parameter, from)) = self.values.place_read(self.b, id, &scope) else { continue };
             let Some(to) = self.place(point, *buffer, *base) else { continue };
-            self.b.fetch(CpAsync { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
+            self.b.cp_async(CpAsync { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
         }
     }
 }

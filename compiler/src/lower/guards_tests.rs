@@ -20,7 +20,7 @@ fn branches(count: i64) -> Kernel {
         let limit = b.index_literal(Type::I32, 10 * n + 10);
         let below = b.index_compare(Compare::Lt, block, limit);
         b.begin_if(below);
-        b.sync();
+        b.bar_sync();
         b.end_if();
     }
     b.finish().unwrap()
@@ -64,7 +64,7 @@ fn what_is_unrelated_is_not_asked() {
             let limit = b.index_literal(Type::I32, limit);
             let below = b.index_compare(Compare::Lt, value, limit);
             b.begin_if(below);
-            b.sync();
+            b.bar_sync();
             b.end_if();
         }
     }
@@ -118,7 +118,7 @@ fn what_is_shared_is_looked_at_once() {
         holds = b.or(either, both);
     }
     b.begin_if(holds);
-    b.sync();
+    b.bar_sync();
     b.end_if();
     let kernel = b.finish().unwrap();
     let mut terms = Terms::new(&kernel, Plain(&kernel));

@@ -86,39 +86,39 @@ impl Handing {
         (slots, made): (u32, Option<u32>),
         multicast: Option<Multicast>,
     ) -> Self {
-        let full = b.barrier_of(slots, made.unwrap_or(roles[between.producer].warps));
+        let full = b.mbarrier_of(slots, made.unwrap_or(roles[between.producer].warps));
         let reads = (0..roles.len()).filter(|role| between.is_released_by(*role, multicast.is_some()));
         let read: u32 = reads.map(|role| roles[role].warps).sum();
         let read_by_all = multicast.as_ref().map_or(read, |m| read * m.blocks);
         let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
-        let empty = b.barrier_of(slots, if by_first { read } else { read_by_all });
-        let of_all = by_first.then(|| b.barrier_of(slots, read_by_all));
+        let empty = b.mbarrier_of(slots, if by_first { read } else { read_by_all });
+        let of_all = by_first.then(|| b.mbarrier_of(slots, read_by_all));
         Self { full, in_background: false, empty, between, multicast, of_all }
     }
 
     /// Says that a slot has been read, to all who fill it.
     fn release_empty(&self, b: &mut Builder, slot: ValueId) {
-        let Some(multicast) = &self.multicast else { return b.release(self.empty, slot, Receivers::Own) };
+        let Some(multicast) = &self.multicast else { return b.mbarrier_arrive(self.empty, slot, Receivers::Own) };
         match self.of_all {
             Some(of_all) => {
-                b.release(self.empty, slot, Receivers::Own);
+                b.mbarrier_arrive(self.empty, slot, Receivers::Own);
                 let first = multicast::first(b, multicast);
-                b.release(of_all, slot, Receivers::One(first));
+                b.mbarrier_arrive(of_all, slot, Receivers::One(first));
             }
             None => {
                 let all = multicast::receivers(b, multicast);
-                all.into_iter().for_each(|to| b.release(self.empty, slot, to));
+                all.into_iter().for_each(|to| b.mbarrier_arrive(self.empty, slot, to));
             }
         }
     }
 
     /// Waits until a slot may be filled: for the readers of its last instance, which ended the phase with this parity.
     fn await_empty(&self, b: &mut Builder, slot: ValueId, parity: ValueId) {
-        b.await_phase(self.empty, slot, parity);
+        b.mbarrier_wait(self.empty, slot, parity);
         if let (Some(of_all), Some(multicast)) = (self.of_all, &self.multicast) {
             let is_first = multicast::is_first(b, multicast);
             b.begin_if(is_first);
-            b.await_phase(of_all, slot, parity);
+            b.mbarrier_wait(of_all, slot, parity);
             b.end_if();
         }
     }
@@ -231,7 +231,7 @@ impl<'a> Nest<'a, '_> {
             }
             // Who starts copies goes on: others of its role may still read the last instance, and the phase that they
             // wait for may end.
-            self.b.sync();
+            self.b.bar_sync();
             self.b.begin_elect();
             for ((copy, ..), (starts, slot)) in issued.iter().zip(&starts) {
                 copy.start(self.b, starts, *slot);
@@ -287,7 +287,7 @@ impl<'a> Nest<'a, '_> {
     fn await_full(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
         let Some(parity) = parity else { return };
         let parity = self.b.get(parity);
-        self.b.await_phase(handing.full, slot, parity);
+        self.b.mbarrier_wait(handing.full, slot, parity);
     }
 
     /// After everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
@@ -301,8 +301,8 @@ impl<'a> Nest<'a, '_> {
                 }
                 Way::Load => {}
                 Way::Store if makes => {
-                    self.b.publish();
-                    self.b.release(handing.full, slot, Receivers::Own);
+                    self.b.fence_proxy_async();
+                    self.b.mbarrier_arrive(handing.full, slot, Receivers::Own);
                 }
                 Way::Store => self.store_handed(&copy, &handing, point, slot),
             }
@@ -320,12 +320,12 @@ impl<'a> Nest<'a, '_> {
         let behind = released.map_or(0, |_| copy.staged.ring - 1);
         self.b.begin_elect();
         copy.start(self.b, &starts, slot);
-        self.b.commit();
-        self.b.await_reads(behind);
+        self.b.bulk_commit_group();
+        self.b.bulk_wait_group_read(behind);
         self.b.end_elect();
         // What the role itself writes next may lie where the accelerator has read.
-        self.b.sync();
-        let Some(released) = released else { return self.b.release(handing.empty, slot, Receivers::Own) };
+        self.b.bar_sync();
+        let Some(released) = released else { return self.b.mbarrier_arrive(handing.empty, slot, Receivers::Own) };
         let count = self.b.get(released);
         self.b.assume(count, Range::new(0, i64::from(behind)));
         // It counts what all threads of the role come to.
@@ -334,7 +334,7 @@ impl<'a> Nest<'a, '_> {
         let is_full = self.b.index_compare(Compare::Ge, count, most);
         self.b.begin_if(is_full);
         let oldest = copy.slot_after(self.b, slot, 1);
-        self.b.release(handing.empty, oldest, Receivers::Own);
+        self.b.mbarrier_arrive(handing.empty, oldest, Receivers::Own);
         self.b.begin_else();
         let one = self.b.index_literal(Type::I32, 1);
         let more = self.b.index_add(count, one);
@@ -366,22 +366,22 @@ impl<'a> Nest<'a, '_> {
             true => {
                 self.await_empty(handing, slot, *parity);
                 if handing.between.reads_own {
-                    self.b.sync();
+                    self.b.bar_sync();
                 }
                 let memory = self.renewed(at, slot);
                 let instance = Instance { at, stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
                 if handing.in_background {
-                    self.b.release_fetches(handing.full, slot);
+                    self.b.cp_async_mbarrier_arrive(handing.full, slot);
                 } else {
                     if stage.fetches {
-                        self.b.commit_fetches();
-                        self.b.await_fetches(0);
+                        self.b.cp_async_commit_group();
+                        self.b.cp_async_wait_group(0);
                     }
-                    self.b.release(handing.full, slot, Receivers::Own);
+                    self.b.mbarrier_arrive(handing.full, slot, Receivers::Own);
                 }
                 if handing.between.reads_own {
-                    self.b.sync();
+                    self.b.bar_sync();
                     self.values.instances.push(instance);
                 }
             }
@@ -407,7 +407,7 @@ impl<'a> Nest<'a, '_> {
             let Some(handing) = handing.as_ref().filter(|handing| handing.between.has(role)) else { continue };
             let slot = self.next_slot(at);
             if handing.between.consumers.contains(&role) {
-                self.b.release(handing.empty, slot, Receivers::Own);
+                self.b.mbarrier_arrive(handing.empty, slot, Receivers::Own);
             }
             let parity = *parity;
             let next = self.take_slot(at, slot);

@@ -247,7 +247,7 @@ impl<'a> Nest<'a, '_> {
                 let slot = self.next_slot(at);
                 self.take_slot(at, slot);
                 if stage.owner != Unit::Thread {
-                    self.b.sync();
+                    self.b.bar_sync();
                 }
                 self.renewed(at, slot)
             }
@@ -268,7 +268,7 @@ impl<'a> Nest<'a, '_> {
         self.compute(at, &instance);
         self.close(opened);
         if shared && !alone {
-            self.b.sync();
+            self.b.bar_sync();
         }
         self.values.instances.push(instance);
     }
@@ -364,7 +364,7 @@ impl<'a> Nest<'a, '_> {
     /// The same, for an instance that is to be written.
     pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         for buffer in &self.around.storage[at].buffers {
-            self.b.renew(*buffer, slot);
+            self.b.lifetime_start(*buffer, slot);
         }
         self.in_slot(at, slot)
     }
@@ -381,9 +381,9 @@ impl<'a> Nest<'a, '_> {
         if buffers.is_empty() {
             return;
         }
-        self.b.sync();
+        self.b.bar_sync();
         let slot = self.b.index_literal(Type::I32, 0);
-        buffers.into_iter().for_each(|buffer| self.b.renew(buffer, slot));
+        buffers.into_iter().for_each(|buffer| self.b.lifetime_start(buffer, slot));
     }
 
     /// Computes an instance of the stage with a position among all.

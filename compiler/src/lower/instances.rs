@@ -82,9 +82,9 @@ impl<'a> Nest<'a, '_> {
     /// The readers of what these copies filled are done: in all blocks that take one together.
     fn sync_readers(&mut self, copies: &[&Copy<'_>]) {
         if copies.iter().any(|copy| copy.staged.multicast.is_some()) {
-            self.b.sync_cluster();
+            self.b.barrier_cluster();
         } else {
-            self.b.sync();
+            self.b.bar_sync();
         }
     }
 
@@ -195,10 +195,10 @@ impl<'a> Nest<'a, '_> {
         // Groups of other loops would be counted, too.
         let alone = self.commits().iter().all(|c| c.boundary == k);
         if let Some(ring) = shortest {
-            self.b.publish();
+            self.b.fence_proxy_async();
             if self.repeats(k) && ring > 1 {
                 self.b.begin_elect();
-                self.b.await_reads(if alone { ring - 2 } else { 0 });
+                self.b.bulk_wait_group_read(if alone { ring - 2 } else { 0 });
                 self.b.end_elect();
             }
             self.sync_readers(&rings);
@@ -227,9 +227,9 @@ impl<'a> Nest<'a, '_> {
                 copy.start(self.b, starts, *slot);
             }
             if let Some(ring) = shortest {
-                self.b.commit();
+                self.b.bulk_commit_group();
                 if self.repeats(k) && ring == 1 {
-                    self.b.await_reads(0);
+                    self.b.bulk_wait_group_read(0);
                 }
             }
             self.b.end_elect();
@@ -238,7 +238,7 @@ impl<'a> Nest<'a, '_> {
             self.b.end_if();
         }
         if self.repeats(k) && shortest == Some(1) {
-            self.b.sync();
+            self.b.bar_sync();
         }
         for (copy, _, _, slot) in &refills {
             copy.advance(self.b, *slot, None);
@@ -263,7 +263,7 @@ impl<'a> Nest<'a, '_> {
         let waited = |copy: &Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
         if !stores.iter().all(waited) {
             self.b.begin_elect();
-            self.b.await_reads(0);
+            self.b.bulk_wait_group_read(0);
             self.b.end_elect();
         }
     }

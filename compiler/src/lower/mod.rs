@@ -233,13 +233,13 @@ fn entry(
     // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers
     // where they meet on their way.
     if are_copied_to_all || stages.iter().any(|s| s.stage.across_ctas()) {
-        builder.sync_cluster();
+        builder.barrier_cluster();
     } else if !builder.kernel().barriers.is_empty() {
-        builder.sync();
+        builder.bar_sync();
     }
     // What comes before needs no memory of other launches.
     if program.is_dependent() {
-        builder.await_launches();
+        builder.grid_dependency_wait();
     }
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     let more_blocks = outer().count() > 1;
@@ -280,8 +280,8 @@ fn entry(
         };
         if storage.iter().any(fetches) {
             // Threads end when their fetches have.
-            builder.commit_fetches();
-            builder.await_fetches(0);
+            builder.cp_async_commit_group();
+            builder.cp_async_wait_group(0);
         }
         Ok::<(), Defect>(())
     };
@@ -297,7 +297,7 @@ fn entry(
         builder.end_roles();
         // Until all blocks have been told what others had to tell them, they are there.
         if are_copied_to_all {
-            builder.sync_cluster();
+            builder.barrier_cluster();
         }
     }
     let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;

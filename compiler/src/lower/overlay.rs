@@ -170,7 +170,7 @@ mod tests {
             let buffer = last.unwrap_or(BufferId(0));
             match step {
                 '=' => {
-                    b.renew(buffer, zero);
+                    b.lifetime_start(buffer, zero);
                     let value = b.literal(element, 1);
                     b.store(Memory::Buffer(buffer), thread, &[value]);
                 }
@@ -179,7 +179,7 @@ mod tests {
                     let variable = b.variable(value);
                     b.set(variable, value);
                 }
-                '|' => b.sync(),
+                '|' => b.bar_sync(),
                 '(' => {
                     b.begin_loop(count);
                 }

@@ -153,7 +153,7 @@ impl<'a> Copy<'a> {
         });
         let expects = (staged.way == Way::Load).then_some(1);
         let handing = between.map(|between| Handing::of_copy(b, between, roles, staged));
-        let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.barrier(staged.barriers()), |h| h.full));
+        let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |h| h.full));
         Self {
             staged,
             map,
@@ -219,7 +219,7 @@ impl<'a> Copy<'a> {
     /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are [`Self::corners`].
     pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
         if let Some(barrier) = self.barrier {
-            b.expect(barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+            b.mbarrier_expect_tx(barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
         }
         let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
         let zero = b.index_literal(ty, 0);
@@ -304,7 +304,7 @@ impl<'a> Copy<'a> {
                 TensorPart::Run { parameter: staged.parameter, offset: self.offset(b, starts, spots), bytes }
             }
         };
-        b.transfer(BulkCopy { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
+        b.bulk_copy(BulkCopy { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
     }
 
     /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes
@@ -352,7 +352,7 @@ impl<'a> Copy<'a> {
     pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
         let (barrier, parity) = (self.barrier?, self.parity?);
         let parity = b.get(parity);
-        b.await_phase(barrier, slot, parity);
+        b.mbarrier_wait(barrier, slot, parity);
         Some(parity)
     }
 

@@ -37,10 +37,10 @@ fn buffer_of(b: &mut Builder, slots: u32) -> BufferId {
 /// An instance is written and read, with every barrier that it may need.
 fn instance(b: &mut Builder, buffer: BufferId) {
     let (zero, one) = (b.index_literal(Type::I32, 0), b.literal(ElementType::F32, 0));
-    b.sync();
-    b.renew(buffer, zero);
+    b.bar_sync();
+    b.lifetime_start(buffer, zero);
     b.store(Memory::Buffer(buffer), zero, &[one]);
-    b.sync();
+    b.bar_sync();
     b.load(Memory::Buffer(buffer), zero, 1, None);
 }
 
@@ -54,10 +54,10 @@ fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<MbarrierId>, block
     let zero = b.index_literal(Type::I32, 0);
     b.begin_elect();
     if let Some(barrier) = barrier {
-        b.expect(barrier, zero, 16);
+        b.mbarrier_expect_tx(barrier, zero, 16);
     }
     let part = TensorPart::Tile { map: 0, start: vec![zero] };
-    b.transfer(BulkCopy { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast });
+    b.bulk_copy(BulkCopy { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast });
     b.end_elect();
 }
 
@@ -73,16 +73,16 @@ fn minimal(b: Builder) -> Option<String> {
 #[test]
 fn one_barrier_serves_what_comes_before_it() {
     let (mut b, buffer, zero) = builder();
-    let barrier = b.barrier(1);
-    b.sync();
-    b.sync();
+    let barrier = b.mbarrier(1);
+    b.bar_sync();
+    b.bar_sync();
     copy(&mut b, buffer, Some(barrier));
-    b.await_phase(barrier, zero, zero);
+    b.mbarrier_wait(barrier, zero, zero);
     b.load(Memory::Buffer(buffer), zero, 1, None);
-    b.sync();
-    b.sync();
+    b.bar_sync();
+    b.bar_sync();
     copy(&mut b, buffer, Some(barrier));
-    b.sync();
+    b.bar_sync();
     assert_eq!(minimal(b).as_deref(), Some("sync copy await = s[ sync copy"));
 }
 
@@ -90,13 +90,13 @@ fn one_barrier_serves_what_comes_before_it() {
 #[test]
 fn a_loop_keeps_its_own() {
     let (mut b, buffer, zero) = builder();
-    let barrier = b.barrier(1);
-    b.sync();
+    let barrier = b.mbarrier(1);
+    b.bar_sync();
     let n = b.block_index();
     b.begin_loop(n);
-    b.sync();
+    b.bar_sync();
     copy(&mut b, buffer, Some(barrier));
-    b.await_phase(barrier, zero, zero);
+    b.mbarrier_wait(barrier, zero, zero);
     b.load(Memory::Buffer(buffer), zero, 1, None);
     b.end_loop();
     assert_eq!(minimal(b).as_deref(), Some("for sync copy await = s["));
@@ -109,13 +109,13 @@ fn stores_keep_both_sides() {
     let n = b.block_index();
     b.begin_loop(n);
     b.store(Memory::Buffer(buffer), zero, &[one]);
-    b.publish();
-    b.sync();
+    b.fence_proxy_async();
+    b.bar_sync();
     copy(&mut b, buffer, None);
     b.begin_elect();
-    b.await_reads(0);
+    b.bulk_wait_group_read(0);
     b.end_elect();
-    b.sync();
+    b.bar_sync();
     b.end_loop();
     let text = minimal(b).unwrap();
     assert_eq!(text.matches("sync").count(), 2, "{text}");
@@ -130,13 +130,13 @@ fn one_barrier_serves_several_buffers() {
     b.begin_loop(n);
     let one = b.literal(ElementType::F32, 0);
     for buffer in [first, other] {
-        b.sync();
-        b.renew(buffer, zero);
+        b.bar_sync();
+        b.lifetime_start(buffer, zero);
         b.store(Memory::Buffer(buffer), zero, &[one]);
-        b.sync();
+        b.bar_sync();
     }
     for buffer in [first, other] {
-        b.sync();
+        b.bar_sync();
         b.load(Memory::Buffer(buffer), zero, 1, None);
     }
     b.end_loop();
@@ -188,7 +188,7 @@ fn arrivals_are_between_barriers() {
         if alone {
             b.end_if();
         }
-        let last = b.arrive(0, zero, n);
+        let last = b.last_block_ticket(0, zero, n);
         if reads {
             b.begin_if(last);
             b.load(Memory::Workspace(1), zero, 1, None);
@@ -220,7 +220,7 @@ fn an_arrival_that_is_not_told_keeps_nobody() {
     b.workspace(Workspace { name: "counters".to_owned(), element: ElementType::U32, zeroed: true });
     b.workspace(Workspace { name: "parts".to_owned(), element: ElementType::F32, zeroed: false });
     let (one, n) = (b.literal(ElementType::F32, 0), b.index_literal(Type::I32, 4));
-    let last = b.arrive_untold(0, zero, n);
+    let last = b.last_block_ticket_untold(0, zero, n);
     b.begin_if(last);
     b.load(Memory::Workspace(1), zero, 1, None);
     b.end_if();
@@ -257,7 +257,7 @@ fn a_thread_alone_waits_for_nobody() {
     let (mut b, buffer, zero) = block_of(1);
     let one = b.literal(ElementType::F32, 0);
     b.store(Memory::Buffer(buffer), zero, &[one]);
-    b.publish();
+    b.fence_proxy_async();
     copy(&mut b, buffer, None);
     assert_eq!(minimal(b), None);
 }
@@ -275,8 +275,8 @@ fn instances_are_apart() {
         }
         for part in parts {
             match *part {
-                "sync" => b.sync(),
-                "renew" => b.renew(buffer, zero),
+                "sync" => b.bar_sync(),
+                "renew" => b.lifetime_start(buffer, zero),
                 "store" => b.store(Memory::Buffer(buffer), zero, &[one]),
                 _ => drop(b.load(Memory::Buffer(buffer), zero, 1, None)),
             }
@@ -309,12 +309,12 @@ fn slots_in_turn_need_one_barrier() {
         let n = b.block_index();
         b.begin_loop(n);
         if syncs[0] {
-            b.sync();
+            b.bar_sync();
         }
-        b.renew(ring, zero);
+        b.lifetime_start(ring, zero);
         b.store(Memory::Buffer(ring), zero, &[one]);
         if syncs[1] {
-            b.sync();
+            b.bar_sync();
         }
         b.load(Memory::Buffer(ring), zero, 1, None);
         b.end_loop();
@@ -336,17 +336,17 @@ fn fetches_need_a_barrier_behind_their_wait() {
         let n = b.block_index();
         b.begin_loop(n);
         if syncs[0] {
-            b.sync();
+            b.bar_sync();
         }
-        b.await_fetches(1);
+        b.cp_async_wait_group(1);
         if syncs[1] {
-            b.sync();
+            b.bar_sync();
         }
-        b.renew(buffer, zero);
-        b.fetch(CpAsync { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
-        b.commit_fetches();
+        b.lifetime_start(buffer, zero);
+        b.cp_async(CpAsync { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
+        b.cp_async_commit_group();
         if syncs[2] {
-            b.sync();
+            b.bar_sync();
         }
         b.load(Memory::Buffer(buffer), zero, 1, None);
         b.end_loop();
@@ -373,7 +373,7 @@ fn units_wait_for_themselves() {
             })
             .collect();
         buffers.iter().for_each(|buffer| b.store(Memory::Buffer(*buffer), zero, &[one]));
-        b.sync();
+        b.bar_sync();
         buffers.iter().for_each(|buffer| drop(b.load(Memory::Buffer(*buffer), zero, 1, None)));
         let text = b.finish().map(|kernel| minimise(kernel, None)).expect("balanced").expect("ordered").to_string();
         let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
@@ -447,15 +447,15 @@ fn an_instance_is_new_where_it_is_written() {
         let parts = buffer_of(&mut b, 1);
         let (n, three, one) = (b.block_index(), b.index_literal(Type::I32, 3), b.literal(ElementType::F32, 0));
         b.begin_loop(n);
-        b.sync();
-        b.renew(sums, zero);
+        b.bar_sync();
+        b.lifetime_start(sums, zero);
         b.begin_loop(three);
         if between {
             instance(&mut b, parts);
         }
         b.store(Memory::Buffer(sums), zero, &[one]);
         b.end_loop();
-        b.sync();
+        b.bar_sync();
         b.load(Memory::Buffer(sums), zero, 1, None);
         b.end_loop();
         minimal(b).expect("ordered")
@@ -467,14 +467,14 @@ fn an_instance_is_new_where_it_is_written() {
 #[test]
 fn what_is_not_ordered_is_a_defect() {
     let (mut b, buffer, _) = builder();
-    let barrier = b.barrier(1);
+    let barrier = b.mbarrier(1);
     copy(&mut b, buffer, Some(barrier));
     assert_eq!(minimal(b), None);
     let (mut b, buffer, zero) = builder();
     let one = b.literal(ElementType::F32, 0);
     b.store(Memory::Buffer(buffer), zero, &[one]);
-    b.sync();
-    b.publish();
+    b.bar_sync();
+    b.fence_proxy_async();
     copy(&mut b, buffer, None);
     assert_eq!(minimal(b), None);
 }
@@ -490,10 +490,10 @@ fn barriers_stay_beyond_the_limit_of_work() {
         for _ in 0..40 {
             let (name, element, sharing) = ("s".to_owned(), ElementType::F32, Sharing::Thread);
             let own = b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing });
-            b.sync();
-            b.renew(own, zero);
+            b.bar_sync();
+            b.lifetime_start(own, zero);
             b.store(Memory::Buffer(own), zero, &[one]);
-            b.sync();
+            b.bar_sync();
             b.load(Memory::Buffer(own), zero, 1, None);
         }
         b.end_loop();
@@ -521,8 +521,8 @@ fn copies_to_several_blocks_wait_for_all() {
     // block.
     let run = |in_loop: bool, first: bool, inside: bool| {
         let (mut b, buffer, zero) = block_in(2, 64);
-        let barrier = b.barrier(1);
-        let sync = |b: &mut Builder, cluster: bool| if cluster { b.sync_cluster() } else { b.sync() };
+        let barrier = b.mbarrier(1);
+        let sync = |b: &mut Builder, cluster: bool| if cluster { b.barrier_cluster() } else { b.bar_sync() };
         sync(&mut b, first);
         let n = b.block_index();
         let clusters = b.index_literal(Type::I32, 2);
@@ -532,7 +532,7 @@ fn copies_to_several_blocks_wait_for_all() {
         }
         sync(&mut b, inside);
         copy_to(&mut b, buffer, Some(barrier), Some(3));
-        b.await_phase(barrier, zero, zero);
+        b.mbarrier_wait(barrier, zero, zero);
         b.load(Memory::Buffer(buffer), zero, 1, None);
         if in_loop {
             b.end_loop();
@@ -556,13 +556,13 @@ fn what_is_written_in_all_blocks_stands_between_barriers() {
     let run = |before: bool, behind: bool| {
         let (mut b, buffer, zero) = block_in(2, 64);
         let one = b.literal(ElementType::F32, 0);
-        b.renew(buffer, zero);
+        b.lifetime_start(buffer, zero);
         if before {
-            b.sync_cluster();
+            b.barrier_cluster();
         }
-        b.spread(buffer, zero, &[one]);
+        b.store_dsmem_all(buffer, zero, &[one]);
         if behind {
-            b.sync_cluster();
+            b.barrier_cluster();
         }
         b.load(Memory::Buffer(buffer), zero, 1, None);
         minimal(b)

@@ -44,7 +44,7 @@ pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: 
     b.assume_tile(tile);
     // The next tile's accesses of memory that blocks share come after this one's arrivals.
     if stages.iter().any(|s| s.stage.across_blocks().next().is_some()) {
-        b.sync();
+        b.bar_sync();
     }
     tile
 }
@@ -68,7 +68,7 @@ pub(super) fn end(b: &mut Builder, copies: &[Vec<Copy<'_>>], role: Option<usize>
     let of_role = |copy: &&Copy<'_>| copy.staged.role == role;
     if copies.iter().flatten().filter(of_role).any(|copy| copy.staged.way == Way::Store && copy.staged.ring > 1) {
         b.begin_elect();
-        b.await_reads(0);
+        b.bulk_wait_group_read(0);
         b.end_elect();
     }
 }

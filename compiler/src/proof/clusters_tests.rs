@@ -46,7 +46,7 @@ fn exchange(rounds: i64, without: &'static [usize], shift: i64) -> impl Fn(&mut 
         let mut number = 0;
         let mut sync = |b: &mut Builder| {
             if !without.contains(&number) {
-                b.sync_cluster();
+                b.barrier_cluster();
             }
             number += 1;
         };
@@ -63,7 +63,7 @@ fn exchange(rounds: i64, without: &'static [usize], shift: i64) -> impl Fn(&mut 
         sync(b);
         let count = int(b, rounds);
         b.begin_loop(count);
-        b.spread(s, own, &x);
+        b.store_dsmem_all(s, own, &x);
         sync(b);
         let y = b.load(Memory::Buffer(s), theirs, 1, None)[0];
         b.set(got, y);
@@ -117,13 +117,13 @@ fn blocks_read_from_each_other() {
             let (global, thread, peer) = (element(b, block), b.thread_index(), b.index_sub(one, rank));
             let x = b.load(X, global, 1, None);
             b.store(Memory::Buffer(s), thread, &x);
-            b.sync_cluster();
-            let y = b.load_peer(peer, s, thread, 1);
+            b.barrier_cluster();
+            let y = b.load_dsmem(peer, s, thread, 1);
             if again {
                 b.store(Memory::Buffer(s), thread, &x);
             }
             if last {
-                b.sync_cluster();
+                b.barrier_cluster();
             }
             b.store(Z, global, &y);
         })
@@ -133,9 +133,9 @@ fn blocks_read_from_each_other() {
     assert_eq!(read(true, true), Some(Kind::Race));
     let none = verdict(2, |b| {
         let (s, two, thread) = (buffer(b), int(b, 2), b.thread_index());
-        b.sync_cluster();
-        let _ = b.load_peer(two, s, thread, 1);
-        b.sync_cluster();
+        b.barrier_cluster();
+        let _ = b.load_dsmem(two, s, thread, 1);
+        b.barrier_cluster();
     });
     assert_eq!(none, Some(Kind::Outside));
 }
@@ -147,7 +147,7 @@ fn all_threads_of_all_blocks_meet() {
             let (rank, thread, zero) = (b.cluster_rank(), b.thread_index(), int(b, 0));
             let first = b.index_compare(Compare::Eq, if of_block { rank } else { thread }, zero);
             b.begin_if(first);
-            b.sync_cluster();
+            b.barrier_cluster();
             b.end_if();
             let block = b.block_index();
             let global = element(b, block);
@@ -161,7 +161,7 @@ fn all_threads_of_all_blocks_meet() {
     let agreed = verdict(2, |b| {
         let n = ty(b);
         b.begin_loop(n);
-        b.sync_cluster();
+        b.barrier_cluster();
         b.end_loop();
         let block = b.block_index();
         let global = element(b, block);

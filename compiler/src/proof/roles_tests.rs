@@ -78,15 +78,15 @@ pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel
     b.line(3);
     let (name, sharing) = ("s".to_owned(), Sharing::Block);
     let buffer = b.buffer(Buffer { name, element: F32, elements: ELEMENTS, alignment: 128, slots: SLOTS, sharing });
-    let full = b.barrier(SLOTS);
+    let full = b.mbarrier(SLOTS);
     let releases = 2 * CONSUMERS * if m.own { 1 } else { cluster };
-    let empty = b.barrier_of(SLOTS, releases.saturating_add_signed(m.arrivals));
+    let empty = b.mbarrier_of(SLOTS, releases.saturating_add_signed(m.arrivals));
     let trips_value = b.dim(0, Type::I32);
     let tiles_value = int(&mut b, tiles);
     if cluster > 1 && !m.unbegun {
-        b.sync_cluster();
+        b.barrier_cluster();
     } else {
-        b.sync();
+        b.bar_sync();
     }
     let number = |b: &mut Builder, tile, k| {
         let first = b.index_mul(tile, trips_value);
@@ -110,11 +110,11 @@ pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel
         let n = if m.reset { k } else { number(&mut b, tile, k) };
         let (slot, parity) = turn(&mut b, n);
         if !m.unawaited {
-            b.await_phase(full, slot, parity);
+            b.mbarrier_wait(full, slot, parity);
         }
         let to = if cluster > 1 && !m.own { Receivers::All } else { Receivers::Own };
         if m.early {
-            b.release(empty, slot, to);
+            b.mbarrier_arrive(empty, slot, to);
         }
         let size = int(&mut b, ELEMENTS.into());
         let before = b.index_mul(slot, size);
@@ -122,7 +122,7 @@ pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel
         let x = b.load(Memory::Buffer(buffer), at, 1, None)[0];
         b.set(last, x);
         if !m.early {
-            b.release(empty, slot, to);
+            b.mbarrier_arrive(empty, slot, to);
         }
         b.end_loop();
         // Every tile and consumer has elements of its own.
@@ -140,7 +140,7 @@ pub(crate) fn ring(cluster: u32, trips: i64, tiles: i64, m: Mistakes) -> (Kernel
     }
     b.end_roles();
     if cluster > 1 && !m.unfinished {
-        b.sync_cluster();
+        b.barrier_cluster();
     }
     let kernel = b.finish().expect("balanced");
     (kernel, launch(cluster, trips, tiles))
@@ -164,7 +164,7 @@ fn producer(
     // The first round finds slots empty.
     let other = b.index_sub(one, parity);
     if !m.unchecked {
-        b.await_phase(empty, slot, if m.parity { parity } else { other });
+        b.mbarrier_wait(empty, slot, if m.parity { parity } else { other });
     }
     b.begin_elect();
     let bytes = (ELEMENTS * 4).saturating_add_signed(m.bytes);
@@ -173,10 +173,10 @@ fn producer(
         let zero = int(b, 0);
         let armed = b.index_compare(Compare::Eq, rank, zero);
         b.begin_if(armed);
-        b.expect(full, slot, bytes);
+        b.mbarrier_expect_tx(full, slot, bytes);
         b.end_if();
     } else {
-        b.expect(full, slot, bytes);
+        b.mbarrier_expect_tx(full, slot, bytes);
     }
     let offset = b.index_mul(rank, share_value);
     let size = int(b, ELEMENTS.into());
@@ -184,7 +184,7 @@ fn producer(
     let start = b.index_add(before, offset);
     let multicast = (cluster > 1).then(|| int(b, m.mask.unwrap_or((1 << cluster) - 1)));
     let part = TensorPart::Tile { map: 0, start: vec![start] };
-    b.transfer(BulkCopy { part, buffer, slot, offset, barrier: Some(full), evict: None, multicast });
+    b.bulk_copy(BulkCopy { part, buffer, slot, offset, barrier: Some(full), evict: None, multicast });
     b.end_elect();
     b.end_loop();
     b.end_loop();

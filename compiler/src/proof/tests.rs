@@ -202,19 +202,19 @@ fn steps_of(threads: u32, words: &str, turns: i64) -> Option<Kind> {
         b.begin_loop(n);
         for word in words.split(' ') {
             match word {
-                "sync" => b.sync(),
-                "lanes" => b.sync_warp(),
-                "group" => b.sync_warpgroup(),
+                "sync" => b.bar_sync(),
+                "lanes" => b.bar_warp_sync(),
+                "group" => b.bar_sync_warpgroup(),
                 "farther" => drop(b.load(Memory::Buffer(buffer), farther, 1, None)),
                 "far" => drop(b.load(Memory::Buffer(buffer), far, 1, None)),
-                "renew" => b.renew(buffer, slot),
+                "renew" => b.lifetime_start(buffer, slot),
                 "fetch" | "fetch+" => {
                     let to = if word == "fetch" { thread } else { other };
-                    b.fetch(CpAsync { parameter: 0, from: thread, buffer, to, lanes: 1, predicate: None });
+                    b.cp_async(CpAsync { parameter: 0, from: thread, buffer, to, lanes: 1, predicate: None });
                 }
-                "commit" => b.commit_fetches(),
-                "await" => b.await_fetches(0),
-                "await1" => b.await_fetches(1),
+                "commit" => b.cp_async_commit_group(),
+                "await" => b.cp_async_wait_group(0),
+                "await1" => b.cp_async_wait_group(1),
                 "write" => b.store(Memory::Buffer(buffer), thread, &[zero]),
                 "cross" => b.store(Memory::Buffer(buffer), other, &[zero]),
                 "own" => drop(b.load(Memory::Buffer(buffer), thread, 1, None)),
@@ -313,25 +313,25 @@ fn threads_fetch_to_shared_memory() {
 fn pipeline(b: &mut Builder, mistake: &str) {
     let is = |part: &str| mistake == part;
     let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), int(b, 0));
-    let (from, to, barrier) = (buffer(b, 1), buffer(b, 1), b.barrier(1));
+    let (from, to, barrier) = (buffer(b, 1), buffer(b, 1), b.mbarrier(1));
     let (tile, one) = (int(b, 64), int(b, 1));
     let parity = b.variable(zero);
     if !is("no first barrier") {
-        b.sync();
+        b.bar_sync();
     }
     let turn = b.begin_loop(n);
     let start = b.index_mul(turn, tile);
     b.begin_elect();
     if !is("no expectation") {
-        b.expect(barrier, zero, if is("too many bytes") { 272 } else { 256 });
+        b.mbarrier_expect_tx(barrier, zero, if is("too many bytes") { 272 } else { 256 });
     }
     if is("two expectations") {
-        b.expect(barrier, zero, 256);
+        b.mbarrier_expect_tx(barrier, zero, 256);
     }
     if !is("no copy") {
         let part = TensorPart::Tile { map: 0, start: vec![start] };
         let offset = if is("a copy past the end") { one } else { zero };
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part,
             buffer: from,
             slot: zero,
@@ -345,31 +345,31 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     let phase = b.get(parity);
     if !is("no wait") {
         let phase = if is("a parity that stays") { zero } else { phase };
-        b.await_phase(barrier, zero, phase);
+        b.mbarrier_wait(barrier, zero, phase);
     }
     let next = b.index_xor(phase, one);
     b.set(parity, next);
     let value = b.load(Memory::Buffer(from), thread, 1, None);
     if is("fence before the write") {
-        b.publish();
+        b.fence_proxy_async();
     }
     if !is("threads that do not write") {
         b.store(Memory::Buffer(to), thread, &value);
     }
     if !is("no fence") && !is("fence before the write") && !is("fence behind the barrier") {
-        b.publish();
+        b.fence_proxy_async();
     }
     if !is("no barrier in front of the copy") {
-        b.sync();
+        b.bar_sync();
     }
     if is("fence behind the barrier") {
-        b.publish();
+        b.fence_proxy_async();
     }
     b.begin_elect();
     for _ in 0..if is("two copies of one element") { 2 } else { 1 } {
         let offset = if is("another place in the tensor") { b.index_add(start, one) } else { start };
         let part = TensorPart::Run { parameter: 1, offset, bytes: if is("a shorter run") { 240 } else { 256 } };
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part,
             buffer: to,
             slot: zero,
@@ -380,14 +380,14 @@ fn pipeline(b: &mut Builder, mistake: &str) {
         });
     }
     if !is("no commit") {
-        b.commit();
+        b.bulk_commit_group();
     }
     if !is("no wait for reads") {
-        b.await_reads(u32::from(is("one group too many pending")));
+        b.bulk_wait_group_read(u32::from(is("one group too many pending")));
     }
     b.end_elect();
     if !is("no barrier behind the copy") {
-        b.sync();
+        b.bar_sync();
     }
     b.end_loop();
 }
@@ -435,17 +435,17 @@ fn copies() {
 fn ring(b: &mut Builder, mistake: &str) {
     let is = |part: &str| mistake == part;
     let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), int(b, 0));
-    let (ring, barrier) = (buffer(b, 2), b.barrier(2));
+    let (ring, barrier) = (buffer(b, 2), b.mbarrier(2));
     let (two, one, size) = (int(b, 2), int(b, 1), int(b, 64));
     let tiles = int(b, 2);
     let trips = b.variable(zero);
-    b.sync();
+    b.bar_sync();
     let tile = b.begin_loop(tiles);
     let fill = |b: &mut Builder, slot: ValueId| {
         b.begin_elect();
-        b.expect(barrier, slot, 256);
+        b.mbarrier_expect_tx(barrier, slot, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(BulkCopy {
+        b.bulk_copy(BulkCopy {
             part,
             buffer: ring,
             slot,
@@ -476,7 +476,7 @@ fn ring(b: &mut Builder, mistake: &str) {
     let number = b.index_add(base, trip);
     let (slot, use_number) = (b.index_mod(number, two), b.index_div(number, two));
     let parity = b.index_mod(use_number, two);
-    b.await_phase(barrier, slot, parity);
+    b.mbarrier_wait(barrier, slot, parity);
     let at = b.index_mul(slot, size);
     let at = b.index_add(at, thread);
     b.load(Memory::Buffer(ring), at, 1, None);
@@ -484,7 +484,7 @@ fn ring(b: &mut Builder, mistake: &str) {
     let more = b.index_compare(Compare::Lt, next, n);
     b.begin_if(more);
     if !is("refilled too early") {
-        b.sync();
+        b.bar_sync();
     }
     fill(b, slot);
     b.end_if();
@@ -492,7 +492,7 @@ fn ring(b: &mut Builder, mistake: &str) {
     let behind = b.index_add(base, n);
     b.set(trips, behind);
     if !is("tiles that run into each other") {
-        b.sync();
+        b.bar_sync();
     }
     let first = b.index_compare(Compare::Eq, tile, zero);
     b.begin_if(first);
@@ -530,8 +530,8 @@ fn threads_come_together() {
             b.end_if();
         })
     };
-    assert_eq!(divided(Builder::sync), Some(Kind::NotEveryThread));
-    assert_eq!(divided(Builder::publish), Some(Kind::NotEveryThread));
+    assert_eq!(divided(Builder::bar_sync), Some(Kind::NotEveryThread));
+    assert_eq!(divided(Builder::fence_proxy_async), Some(Kind::NotEveryThread));
     let shuffled = divided(|b| {
         let thread = b.thread_index();
         let x = b.shuffle(thread, 1);
@@ -540,10 +540,10 @@ fn threads_come_together() {
     assert_eq!(shuffled, Some(Kind::NotEveryThread));
     let disagreed = one_block(|b| {
         copy(b);
-        let (thread, barrier, two) = (b.thread_index(), b.barrier(2), int(b, 2));
+        let (thread, barrier, two) = (b.thread_index(), b.mbarrier(2), int(b, 2));
         let (zero, slot) = (int(b, 0), b.index_mod(thread, two));
-        b.sync();
-        b.await_phase(barrier, slot, zero);
+        b.bar_sync();
+        b.mbarrier_wait(barrier, slot, zero);
     });
     assert_eq!(disagreed, Some(Kind::Disagree));
     // Threads that a loop sends round so often as their number says do not come to a barrier together.
@@ -551,7 +551,7 @@ fn threads_come_together() {
         copy(b);
         let thread = b.thread_index();
         b.begin_loop(thread);
-        b.sync();
+        b.bar_sync();
         b.end_loop();
     });
     assert_eq!(looping, Some(Kind::NotEveryThread));
@@ -615,7 +615,7 @@ fn work_is_bounded() {
     let mut b = builder();
     let n = b.dim(0, Type::I32);
     b.begin_loop(n);
-    b.sync();
+    b.bar_sync();
     b.end_loop();
     copy(&mut b);
     let kernel = b.finish().expect("balanced");
@@ -649,7 +649,7 @@ fn narrow_and_wide_buffers() {
     let (byte, zero) = (b.literal(ElementType::I8, 0), b.f32_literal(0.0));
     b.store(Memory::Buffer(small), thread, &[byte]);
     b.store(Memory::Buffer(wide), thread, &[zero]);
-    b.sync();
+    b.bar_sync();
     let reversed = int(&mut b, 63);
     let at = b.index_sub(reversed, thread);
     b.load(Memory::Buffer(small), at, 1, None);
@@ -676,12 +676,12 @@ fn reads_in_front_of_a_write_in_place() {
     };
     for distance in [1, 16] {
         assert_eq!(exchange(distance, |_| {}), Some(Kind::Race));
-        assert_eq!(exchange(distance, |b| b.sync_warp()), None);
+        assert_eq!(exchange(distance, |b| b.bar_warp_sync()), None);
     }
-    assert_eq!(exchange(32, |b| b.sync_warp()), Some(Kind::Race));
+    assert_eq!(exchange(32, |b| b.bar_warp_sync()), Some(Kind::Race));
     for distance in [32, 64] {
-        assert_eq!(exchange(distance, |b| b.sync_warpgroup()), None);
+        assert_eq!(exchange(distance, |b| b.bar_sync_warpgroup()), None);
     }
-    assert_eq!(exchange(128, |b| b.sync_warpgroup()), Some(Kind::Race));
-    assert_eq!(exchange(128, |b| b.sync()), None);
+    assert_eq!(exchange(128, |b| b.bar_sync_warpgroup()), Some(Kind::Race));
+    assert_eq!(exchange(128, |b| b.bar_sync()), None);
 }

@@ -381,14 +381,14 @@ impl Builder {
     }
 
     /// Combines an element of a workspace with a value.
-    pub fn update(&mut self, workspace: u16, offset: ValueId, op: AtomicOp, value: ValueId) {
+    pub fn atomic_update(&mut self, workspace: u16, offset: ValueId, op: AtomicOp, value: ValueId) {
         self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }));
     }
 
     /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks
     /// do, and tells the others; whether it is the last of them.
-    pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
-        let predicate = self.arrive_untold(counters, at, blocks);
+    pub fn last_block_ticket(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
+        let predicate = self.last_block_ticket_untold(counters, at, blocks);
         let facts = Facts { range: Range::ALL, uniform: true, cluster: false };
         let result = self.new_value(Op::Agreed, Type::PRED, self.region(), facts);
         self.push(self.line, StatementKind::BarRedOr { predicate, result });
@@ -396,8 +396,8 @@ impl Builder {
     }
 
     /// The same without telling the others: whether this is the first thread, and its block the last.
-    pub fn arrive_untold(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
-        self.sync();
+    pub fn last_block_ticket_untold(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
+        self.bar_sync();
         let facts = Facts::NONE;
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
         let (releases, acquires) = (true, true);
@@ -406,33 +406,33 @@ impl Builder {
     }
 
     /// Barriers of copies, one for each slot.
-    pub fn barrier(&mut self, slots: u32) -> MbarrierId {
-        self.barrier_of(slots, 1)
+    pub fn mbarrier(&mut self, slots: u32) -> MbarrierId {
+        self.mbarrier_of(slots, 1)
     }
 
     /// Barriers whose phases end with so many arrivals, one for each slot.
-    pub fn barrier_of(&mut self, slots: u32, arrivals: u32) -> MbarrierId {
+    pub fn mbarrier_of(&mut self, slots: u32, arrivals: u32) -> MbarrierId {
         self.kernel.barriers.push(Mbarrier { slots, arrivals });
         MbarrierId(self.kernel.barriers.len() as u32 - 1)
     }
 
     /// All threads of the block wait for each other.
-    pub fn sync(&mut self) {
+    pub fn bar_sync(&mut self) {
         self.push(self.line, StatementKind::BarSync);
     }
 
     /// The threads of each warpgroup wait for each other.
-    pub fn sync_warpgroup(&mut self) {
+    pub fn bar_sync_warpgroup(&mut self) {
         self.push(self.line, StatementKind::BarSyncWarpgroup);
     }
 
     /// The lanes of each warp wait for each other.
-    pub fn sync_warp(&mut self) {
+    pub fn bar_warp_sync(&mut self) {
         self.push(self.line, StatementKind::BarWarpSync);
     }
 
     /// All threads of all blocks of the cluster wait for each other; in a role, its threads do.
-    pub fn sync_cluster(&mut self) {
+    pub fn barrier_cluster(&mut self) {
         self.meet_in_role();
         self.push(self.line, StatementKind::BarrierCluster);
     }
@@ -443,17 +443,17 @@ impl Builder {
         let Some(role) = self.role().filter(|role| role.meets.is_none()) else { return };
         role.meets = Some(next);
         let warps = role.warps.len() as u32;
-        self.barrier_of(1, warps * cluster);
+        self.mbarrier_of(1, warps * cluster);
     }
 
     /// Writes neighbouring elements of a buffer in every block of the cluster.
-    pub fn spread(&mut self, buffer: BufferId, offset: ValueId, values: &[ValueId]) {
+    pub fn store_dsmem_all(&mut self, buffer: BufferId, offset: ValueId, values: &[ValueId]) {
         let store = Store { memory: Memory::Buffer(buffer), offset, values: values.to_vec() };
         self.push(self.line, StatementKind::StoreDsmemAll(store));
     }
 
     /// Reads `lanes` neighbouring elements of a buffer of the block with this number in the cluster. One value a lane.
-    pub fn load_peer(&mut self, rank: ValueId, buffer: BufferId, offset: ValueId, lanes: u32) -> Vec<ValueId> {
+    pub fn load_dsmem(&mut self, rank: ValueId, buffer: BufferId, offset: ValueId, lanes: u32) -> Vec<ValueId> {
         let memory = Memory::Buffer(buffer);
         let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let results: Vec<ValueId> = (0..lanes)
@@ -467,23 +467,23 @@ impl Builder {
     }
 
     /// From here on threads write a new instance of a buffer to `slot`.
-    pub fn renew(&mut self, buffer: BufferId, slot: ValueId) {
+    pub fn lifetime_start(&mut self, buffer: BufferId, slot: ValueId) {
         self.push(self.line, StatementKind::LifetimeStart { buffer, slot });
     }
 
     /// Starts a copy by the thread.
-    pub fn fetch(&mut self, fetch: CpAsync) {
+    pub fn cp_async(&mut self, fetch: CpAsync) {
         let predicate = fetch.predicate.filter(|p| self.kernel.pred_literal(*p) != Some(true));
         self.push(self.line, StatementKind::CpAsync(CpAsync { predicate, ..fetch }));
     }
 
     /// Ends a group of fetches of each thread.
-    pub fn commit_fetches(&mut self) {
+    pub fn cp_async_commit_group(&mut self) {
         self.push(self.line, StatementKind::CpAsyncCommitGroup);
     }
 
     /// Waits until all but the last `pending` groups of the thread's own fetches are done.
-    pub fn await_fetches(&mut self, pending: u32) {
+    pub fn cp_async_wait_group(&mut self, pending: u32) {
         self.push(self.line, StatementKind::CpAsyncWaitGroup { pending });
     }
 
@@ -556,48 +556,48 @@ impl Builder {
     }
 
     /// Each warp that comes arrives once at a barrier.
-    pub fn release(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
+    pub fn mbarrier_arrive(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
         self.push(self.line, StatementKind::MbarrierArrive { barrier, slot, to });
     }
 
     /// Each thread arrives once at a barrier when the fetches are done that it has not waited for.
-    pub fn release_fetches(&mut self, barrier: MbarrierId, slot: ValueId) {
+    pub fn cp_async_mbarrier_arrive(&mut self, barrier: MbarrierId, slot: ValueId) {
         self.push(self.line, StatementKind::CpAsyncMbarrierArrive { barrier, slot });
     }
 
     /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.
-    pub fn expect(&mut self, barrier: MbarrierId, slot: ValueId, bytes: u32) {
+    pub fn mbarrier_expect_tx(&mut self, barrier: MbarrierId, slot: ValueId, bytes: u32) {
         self.push(self.line, StatementKind::MbarrierExpectTx { barrier, slot, bytes });
     }
 
     /// Starts a copy; by the elected thread.
-    pub fn transfer(&mut self, transfer: BulkCopy) {
+    pub fn bulk_copy(&mut self, transfer: BulkCopy) {
         self.push(self.line, StatementKind::BulkCopy(transfer));
     }
 
     /// Waits for the end of a barrier's phase.
-    pub fn await_phase(&mut self, barrier: MbarrierId, slot: ValueId, parity: ValueId) {
+    pub fn mbarrier_wait(&mut self, barrier: MbarrierId, slot: ValueId, parity: ValueId) {
         self.push(self.line, StatementKind::MbarrierWait { barrier, slot, parity });
     }
 
     /// Waits for the launches that the own one depends on, and lets those begin that depend on it.
-    pub fn await_launches(&mut self) {
+    pub fn grid_dependency_wait(&mut self) {
         self.push(self.line, StatementKind::GridDependencyWait);
         self.push(self.line, StatementKind::GridDependencyLaunch);
     }
 
-    /// Lets copies that are started after the next [`Builder::sync`] see what this thread wrote to shared memory.
-    pub fn publish(&mut self) {
+    /// Lets copies that are started after the next [`Builder::bar_sync`] see what this thread wrote to shared memory.
+    pub fn fence_proxy_async(&mut self) {
         self.push(self.line, StatementKind::FenceProxyAsync);
     }
 
     /// Ends a group of copies to tensors; by the elected thread.
-    pub fn commit(&mut self) {
+    pub fn bulk_commit_group(&mut self) {
         self.push(self.line, StatementKind::BulkCommitGroup);
     }
 
     /// Waits until all but the last `pending` groups have read shared memory; by the elected thread.
-    pub fn await_reads(&mut self, pending: u32) {
+    pub fn bulk_wait_group_read(&mut self, pending: u32) {
         self.push(self.line, StatementKind::BulkWaitGroupRead { pending });
     }
 

@@ -36,13 +36,13 @@ fn exchanging(cluster: u32, element: ElementType, lanes: u32) -> Kernel {
     let (from, own) = (at(&mut b, block), at(&mut b, rank));
     let x = b.load(Parameter(0), from, lanes, None);
     // Nobody writes before all blocks are there, or reads before all have written.
-    b.sync_cluster();
-    b.spread(buffer, own, &x);
-    b.sync_cluster();
+    b.barrier_cluster();
+    b.store_dsmem_all(buffer, own, &x);
+    b.barrier_cluster();
     let peer = b.index_sub(last, rank);
     let theirs = at(&mut b, peer);
-    let y = b.load_peer(one, buffer, theirs, lanes);
-    b.sync_cluster();
+    let y = b.load_dsmem(one, buffer, theirs, lanes);
+    b.barrier_cluster();
     b.store(Parameter(1), from, &y);
     b.finish().expect("balanced")
 }

@@ -304,14 +304,14 @@ fn a_loop_is_uniform_where_lanes_are_together() {
         uniform(b);
         parting(b);
         uniform(b);
-        b.sync();
+        b.bar_sync();
         uniform(b);
         // Lanes part in the body, and meet at its end.
         b.begin_loop(n);
         uniform(b);
         parting(b);
         uniform(b);
-        b.sync();
+        b.bar_sync();
         b.end_loop();
     });
     let text = emit(&[kernel], "kernel").expect("it emits").to_string();

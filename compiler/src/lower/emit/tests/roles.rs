@@ -61,18 +61,18 @@ fn roles_have_registers_and_barriers_of_their_own() {
         cluster: 1,
     });
     let (thread, zero) = (b.thread_index(), b.index_literal(Type::I32, 0));
-    let done = b.barrier_of(1, 8);
-    b.sync();
+    let done = b.mbarrier_of(1, 8);
+    b.bar_sync();
     b.begin_roles();
     b.begin_role("producer", 0..4, Some(24));
-    b.await_phase(done, zero, zero);
+    b.mbarrier_wait(done, zero, zero);
     b.end_role();
     b.begin_role("consumer", 4..12, Some(240));
     let x = b.load(Parameter(0), thread, 1, None);
-    b.sync();
-    b.sync_warpgroup();
+    b.bar_sync();
+    b.bar_sync_warpgroup();
     b.store(Parameter(1), thread, &x);
-    b.release(done, zero, Receivers::Own);
+    b.mbarrier_arrive(done, zero, Receivers::Own);
     b.end_role();
     b.end_roles();
     let kernel = b.finish().expect("balanced");
