@@ -52,7 +52,7 @@
 //! | `builder`, `reduction` | makes values and statements; the steps of reductions and what they start from |
 //! | `effects` | what each statement does, in one table: operands, accesses, what is inside it |
 //! | `facts` | ranges of index integers, agreement between threads |
-//! | `held` | what a thread must hold in registers |
+//! | `register_pressure` | what a thread must hold in registers |
 //! | `in_roles` | which role runs what |
 //! | `shared_map` | where buffers and barriers lie |
 //! | `verify` | what every kernel satisfies |
@@ -61,10 +61,10 @@
 mod builder;
 mod effects;
 mod facts;
-mod held;
 mod in_roles;
 mod print;
 pub mod reduction;
+mod register_pressure;
 mod shared_map;
 mod verify;
 
@@ -81,8 +81,8 @@ use tilewright_kernel::info::Argument;
 pub use builder::{Builder, Guard, Unbalanced};
 pub use effects::{Access, AccessKind, Effects, Elements, Engine, Inside};
 pub use facts::{Facts, Range};
-pub use held::{Held, held};
 pub use in_roles::InRoles;
+pub use register_pressure::{Held, held};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use verify::{Fault, MAX_LANES, Problem, verify};

@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::since::Access;
+use super::pending_accesses::Access;
 use super::terms::{Meaning, Terms, Ways, both};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
 use crate::kernel_ir::{

@@ -5,7 +5,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
 
-use super::super::syncs;
+use super::super::barrier_elimination;
 use super::*;
 use crate::kernel_ir::{Buffer, Builder, Dimension, Memory, Signature, Type};
 use crate::proof::{Launch, Verdict, check};
@@ -156,7 +156,7 @@ fn what_is_left_is_right_and_needed() {
         let kernel = random(&mut draw);
         assert!(is_right(&kernel), "{kernel}");
         before += barriers(&kernel).len();
-        let minimal = syncs::minimise(kernel, None).expect("ordered");
+        let minimal = barrier_elimination::minimise(kernel, None).expect("ordered");
         assert!(is_right(&minimal), "seed {seed}:\n{minimal}");
         for (region, at) in barriers(&minimal) {
             left += 1;
@@ -204,5 +204,5 @@ fn work_is_bounded() {
     let load = MOST_GROUPS as Group + 1;
     let last = MOST_GROUPS as Group;
     assert_eq!([0, last].map(|g| dependences.sharing(Access::of(g), load)), [Sharing::Thread, Sharing::Block]);
-    assert!(syncs::minimise(many, None).is_some());
+    assert!(barrier_elimination::minimise(many, None).is_some());
 }

@@ -4,50 +4,50 @@
 //! | --- | --- |
 //! | `stage` | the loop nest of one stage: units, loops, predicates, stores |
 //! | `value` | values of the algorithm as instructions |
-//! | `inner` | stages inside the loops of others: where an instance is computed, how it is read |
-//! | `staging`, `instances` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
-//! | `fetched` | copies by `cp.async`, which run ahead |
+//! | `nested_stage` | stages inside the loops of others: where an instance is computed, how it is read |
+//! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
+//! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
 //! | `multicast` | copies that several blocks take together |
-//! | `hand` | what roles hand to each other |
-//! | `tiles` | the loop of a persistent launch |
-//! | `combine`, `cluster`, `across`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
-//! | `parts` | stages in global memory: the part of each block |
+//! | `role_pipeline` | what roles hand to each other |
+//! | `persistent_loop` | the loop of a persistent launch |
+//! | `cta_reduce`, `cluster_reduce`, `grid_reduce`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
+//! | `workspace` | stages in global memory: the part of each block |
 //! | `terms`, `guards`, `dependence` | values and conditions as expressions; which exclude each other; who accesses what |
-//! | `syncs`, `since` | which barriers are needed, from what happened since the last one |
-//! | `overlay` | which buffers lie in the same memory |
-//! | `narrow`, `width` | when 32-bit indices are enough |
+//! | `barrier_elimination`, `pending_accesses` | which barriers are needed, from what happened since the last one |
+//! | `shared_allocation` | which buffers lie in the same memory |
+//! | `index_width`, `width` | when 32-bit indices are enough |
 //! | `unread` | components that nothing reads are not written |
 //! | `emit` | `kernel_ir` to PTX |
 //! | `defect` | what cannot be built: our own bug |
 
-mod across;
 mod atomic;
-mod cluster;
-mod combine;
+mod barrier_elimination;
+mod cluster_reduce;
+mod cp_async_pipeline;
+mod cta_reduce;
 mod defect;
 mod dependence;
 pub mod emit;
-mod fetched;
+mod grid_reduce;
 mod guards;
-pub(crate) mod hand;
-pub(crate) mod inner;
-mod instances;
+mod index_width;
 mod multicast;
-mod narrow;
-mod overlay;
-mod parts;
-mod since;
+pub(crate) mod nested_stage;
+mod pending_accesses;
+mod persistent_loop;
+pub(crate) mod role_pipeline;
+mod shared_allocation;
 mod stage;
 mod staging;
-mod syncs;
 mod terms;
-mod tiles;
+mod tma_pipeline;
 mod unread;
 mod value;
 mod width;
+mod workspace;
 
-pub use across::blocks;
 pub use defect::Defect;
+pub use grid_reduce::blocks;
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::info::{Argument, ParameterKind};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
@@ -82,8 +82,8 @@ pub fn launch_blocks(stages: &[Analysed], facts: &Facts) -> Option<Size> {
 /// The memory that a launch provides: what blocks share of reductions, then the buffers of blocks. None if a size
 /// cannot be written down.
 pub fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Workspace>> {
-    let mut all = across::workspaces(stages.iter().map(|s| &s.stage), facts)?.concat();
-    all.extend(parts::workspaces(stages, facts)?);
+    let mut all = grid_reduce::workspaces(stages.iter().map(|s| &s.stage), facts)?.concat();
+    all.extend(workspace::workspaces(stages, facts)?);
     Some(all)
 }
 
@@ -113,8 +113,8 @@ pub fn lower(
 ) -> Result<Vec<Entry>, Defect> {
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let bounds = narrow::bounds(program, facts, stages);
-    let is_narrow = narrow::conditions(program, facts, &bounds).is_some();
+    let bounds = index_width::bounds(program, facts, stages);
+    let is_narrow = index_width::conditions(program, facts, &bounds).is_some();
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let build = |name: String, index: Type, staged: bool| {
         let entry =
@@ -126,18 +126,18 @@ pub fn lower(
         }
         Ok::<Kernel, Defect>(kernel)
     };
-    let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| across::most_blocks(&s.stage, facts));
+    let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| grid_reduce::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
     let in_32_bits = |name: String, staged: bool, more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
         let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
-        let conditions = narrow::conditions(program, facts, &all);
+        let conditions = index_width::conditions(program, facts, &all);
         let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
         Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
     };
     // Elsewhere every thread reads the tensor.
-    let filled = if is_staged { narrow::filled(program, facts, stages) } else { Vec::new() };
+    let filled = if is_staged { index_width::filled(program, facts, stages) } else { Vec::new() };
     let first = if is_narrow { in_32_bits(name.clone(), is_staged, &filled)? } else { None };
     let mut is_left = true;
     if let Some((is_any, entry)) = first {
@@ -152,7 +152,7 @@ pub fn lower(
     let mut last = format!("{name}_64");
     // Where no other entry point has the copies, this one does.
     if is_staged && entries.is_empty() {
-        let reachable = narrow::reachable(program, facts, stages).ok_or(UNSIZED)?;
+        let reachable = index_width::reachable(program, facts, stages).ok_or(UNSIZED)?;
         let conditions = [filled, reachable].concat();
         is_left = !conditions.is_empty();
         let plain = format!("{last}_plain");
@@ -197,14 +197,14 @@ fn entry(
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         // Zero extents reach the kernel too, whatever the facts say of sizes of at least 1.
         let low = facts.lower_bound(&e).map_or(0, clamp).min(0);
-        let most = if index == Type::I32 { narrow::LIMIT } else { i64::MAX };
+        let most = if index == Type::I32 { index_width::LIMIT } else { i64::MAX };
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
     let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
-    let of_stages = across::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
+    let of_stages = grid_reduce::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
     let counts = of_stages.iter().map(|own| own.len() as u16);
     let first_of = |sum: &mut u16, count| Some(std::mem::replace(sum, *sum + count));
     let first_workspaces: Vec<u16> = counts.scan(0, first_of).collect();
@@ -224,7 +224,7 @@ fn entry(
         let (name, element, zeroed) = (workspace.name.to_string(), workspace.element, workspace.zeroed);
         builder.workspace(kernel_ir::Workspace { name, element, zeroed });
     }
-    let mut storage = inner::storage(&mut builder, (stages, roles), first_part);
+    let mut storage = nested_stage::storage(&mut builder, (stages, roles), first_part);
     let mut copies = staging::copies(&mut builder, (stages, roles), staged, index);
     // What follows sees that the barriers of copies are ready.
     builder.line(0);
@@ -260,9 +260,9 @@ fn entry(
         }
         let workspaces = &first_workspaces;
         let threads = role.map_or(threads, |role| roles[role].threads());
-        let tile = program.is_persistent().then(|| tiles::begin(builder, stages, facts, index));
+        let tile = program.is_persistent().then(|| persistent_loop::begin(builder, stages, facts, index));
         for (at, analysed) in stages.iter().enumerate().filter(|(_, s)| s.stage.has_blocks()) {
-            let comes = |role| analysed.stage.role == Some(role) || hand::comes(stages, staged, (at, 0), role);
+            let comes = |role| analysed.stage.role == Some(role) || role_pipeline::comes(stages, staged, (at, 0), role);
             if !role.is_none_or(comes) {
                 continue;
             }
@@ -273,9 +273,9 @@ fn entry(
             stage::lower(builder, at, &frame)?;
         }
         if tile.is_some() {
-            tiles::end(builder, &copies, role);
+            persistent_loop::end(builder, &copies, role);
         }
-        let fetches = |storage: &inner::Storage| {
+        let fetches = |storage: &nested_stage::Storage| {
             storage.handing.as_ref().is_some_and(|h| h.in_background && Some(h.between.producer) == role)
         };
         if storage.iter().any(fetches) {
@@ -309,13 +309,13 @@ fn entry(
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let ordered = |kernel| match syncs::minimise(kernel, blocks) {
+    let ordered = |kernel| match barrier_elimination::minimise(kernel, blocks) {
         Some(kernel) => verified("the choice of barriers", kernel),
         None => Err(Defect::Plan("accesses of a buffer have no order")),
     };
-    let tight = overlay::share(ordered(kernel.clone())?, blocks);
+    let tight = shared_allocation::share(ordered(kernel.clone())?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Ok(tight);
     }
-    ordered(overlay::share(kernel, blocks))
+    ordered(shared_allocation::share(kernel, blocks))
 }

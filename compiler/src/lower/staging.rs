@@ -4,8 +4,8 @@
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::hand::Handing;
 use super::multicast;
+use super::role_pipeline::Handing;
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};

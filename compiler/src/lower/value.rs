@@ -18,7 +18,7 @@ use crate::schedule::vector::{Class, Vector};
 use crate::schedule::{Reads, Register, register, vector};
 
 use super::defect::Defect;
-use super::inner::{self, Instance};
+use super::nested_stage::{self, Instance};
 use super::staging::Held;
 
 /// An axis of the algorithm in scope.
@@ -434,7 +434,7 @@ impl<'a> Values<'a> {
             (inside, self.value(b, or, scope))
         });
         match instance.holds(source, id) {
-            Some(inner::Kept::Registers(variables)) => {
+            Some(nested_stage::Kept::Registers(variables)) => {
                 let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
                 let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
                 let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
@@ -455,7 +455,7 @@ impl<'a> Values<'a> {
                     None => held,
                 }
             }
-            Some(&inner::Kept::Buffer { buffer, base }) => {
+            Some(&nested_stage::Kept::Buffer { buffer, base }) => {
                 let memory = Memory::Buffer(buffer);
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let ty = self.index;

@@ -16,8 +16,8 @@ use crate::holes;
 use crate::program::Program;
 use crate::source::{Span, ast};
 
+use super::ping_pong::Turns;
 use super::raster::Raster;
-use super::turns::Turns;
 use super::{BLOCK_LIMIT, Reduced, Stage};
 
 /// Largest factor, and most iterations that are written out.

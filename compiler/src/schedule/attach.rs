@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, beside, idle, range, ranks};
+use super::{Stage, cta_rank, fused_output, idle, range};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
@@ -302,7 +302,7 @@ impl Needs<'_> {
 
     fn not_around(&self, reader: &str, is_output: bool, read: Span, diags: &mut Diagnostics) {
         let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
-        let unseen = beside::unseen(self.attach, &self.stages[self.attach.stage]);
+        let unseen = fused_output::unseen(self.attach, &self.stages[self.attach.stage]);
         diags.report(NotAround { stage, reader, is_output, unseen, place, span: self.span, read });
     }
 
@@ -363,7 +363,7 @@ impl Needs<'_> {
             let beside = of.beside.as_ref().filter(|b| b.stage == self.attach.stage);
             // An instance of a block is read by what that block runs.
             let ranks = if self.attach.owner >= Unit::Cta && stage != self.attach.stage {
-                ranks::in_block(&self.stages[self.attach.stage], of)
+                cta_rank::in_block(&self.stages[self.attach.stage], of)
             } else {
                 Vec::new()
             };

@@ -28,7 +28,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{Reduced, Role, Stage, arrival, atomic_word, digits, raster, role_name, turns};
+use super::{Reduced, Role, Stage, atomic_word, digits, ping_pong, raster, role_name, split_k_stage};
 use crate::target;
 use crate::{
     domain::{Unit, WARP, WARPGROUP},
@@ -217,7 +217,7 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
     }
     clusters(launch.cluster, stages, diags);
     raster::check(stages, diags);
-    turns::check(stages, diags);
+    ping_pong::check(stages, diags);
     let has_tiles = stages.iter().any(|stage| stage.has_blocks() && !stage.distribution.grid.is_empty());
     if let Some(span) = launch.persistent.filter(|_| !has_tiles) {
         diags.report(OneTile { span });
@@ -225,7 +225,7 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
     if diags.has_errors() {
         return None;
     }
-    arrival::place(stages, diags);
+    split_k_stage::place(stages, diags);
     let threads = match roles {
         [] => among(None, launch.threads, stages, diags),
         roles => {

@@ -7,14 +7,14 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `tree` | stages inside the loops of others: what their clauses say |
-//! | `attach`, `chosen` | where each stands, and the region that is needed there; what its ops say of that |
+//! | `compute_at` | stages inside the loops of others: what their clauses say |
+//! | `attach`, `region_ops` | where each stands, and the region that is needed there; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
 //! | `accesses`, `vector` | every access of a stage, as expressions; which lanes of a vectorised axis are one access |
 //! | `levels`, `distribution` | digits of a thread's number; who runs each iteration |
-//! | `ranks`, `raster`, `turns`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
-//! | `beside`, `arrival` | outputs beside outputs; stages after a reduction across blocks |
+//! | `cta_rank`, `raster`, `ping_pong`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
+//! | `fused_output`, `split_k_stage` | outputs beside outputs; stages after a reduction across blocks |
 //! | `atomic` | which reductions blocks combine by atomic operations |
 //! | `ownership` | which thread holds an element in which register |
 //! | `buffers`, `layout` | rings and owners of buffers; where elements lie in them |
@@ -22,25 +22,25 @@
 
 pub mod accesses;
 mod apply;
-mod arrival;
 mod atomic;
 mod attach;
-mod beside;
 mod buffers;
-mod chosen;
+mod compute_at;
+pub mod cta_rank;
 mod distribution;
+mod fused_output;
 mod idle;
 mod layout;
 mod levels;
 mod like;
 mod loops;
 mod ownership;
+mod ping_pong;
 mod range;
-pub mod ranks;
 mod raster;
+mod region_ops;
 mod roles;
-mod tree;
-mod turns;
+mod split_k_stage;
 mod uneven;
 pub mod vector;
 
@@ -48,20 +48,20 @@ use apply::UNITS;
 pub(crate) use apply::literal;
 pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
-pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
 use distribution::BLOCK_LIMIT;
 pub use distribution::Distribution;
+pub use fused_output::Beside;
 pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
 pub use levels::{From, Level, unit_name};
 pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Register, Step, digits, register, register_loops, registers};
+pub use ping_pong::Turns;
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use raster::Raster;
 pub(crate) use roles::named;
 pub use roles::{Role, role_name};
-pub use turns::Turns;
 pub use uneven::uneven;
 
 use std::collections::BTreeSet;
@@ -241,7 +241,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     let mut found = Diagnostics::new();
     unsupported(program, &mut found);
     let launch = distribution::launch(program, facts, &mut found);
-    let inner = tree::inner(program, &mut found);
+    let inner = compute_at::inner(program, &mut found);
     let served: Vec<Source> = inner.iter().filter(|i| i.copy.is_none()).flat_map(|i| i.serves.clone()).collect();
     let mut stages = Vec::new();
     // Outputs that stand beside others come after these.
@@ -262,7 +262,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
             let others = if at.is_some() { &stages[..] } else { &[] };
             let mut own = stage(program, facts, equation, others, &mut found);
             if let (Some(own), Some(at)) = (&mut own, at) {
-                beside::place(own, at, &mut stages, &mut found);
+                fused_output::place(own, at, &mut stages, &mut found);
             }
             stages.extend(own);
             check_outputs_read(program, equation, &served, &mut found);
@@ -271,7 +271,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
         }
     }
     if !found.has_errors() {
-        tree::place(inner, &served, &mut stages, &mut found);
+        compute_at::place(inner, &served, &mut stages, &mut found);
     }
     let roles = roles::roles(program, facts, launch.threads, &mut found);
     if !found.has_errors() {

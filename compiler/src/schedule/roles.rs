@@ -2,7 +2,7 @@
 //!
 //! Every role runs the loops of the kernel in one order, and of what stands in them the stages that are its own. What a
 //! stage of one role holds and another role reads lies in shared memory: the two hand it over slot by slot (`lower`,
-//! `hand`). A stage without `by` runs in the only role, or in that of its consumers.
+//! `role_pipeline`). A stage without `by` runs in the only role, or in that of its consumers.
 
 use super::{Plan, Stage, attach, taken};
 use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};

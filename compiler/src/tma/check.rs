@@ -2,7 +2,7 @@
 
 use super::loops::Reader;
 use super::plan::{Around, plan};
-use super::{Level, demand, rivals, witness};
+use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
@@ -16,7 +16,7 @@ use crate::plan::roles::{ProducerConsumers, consumers, readers, under};
 use crate::plan::staged::{Axis, Staged, Way};
 use crate::program::{Program, Stage, expressions};
 use crate::schedule::accesses::Access;
-use crate::schedule::{self, Role, ranks};
+use crate::schedule::{self, Role, cta_rank};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use crate::target::SHARED_BYTES;
@@ -103,11 +103,11 @@ pub fn stage_copies(
 }
 
 /// The accesses of the last stage of a chain, in the block that runs an iteration of the first one: see
-/// [`ranks::in_block`].
+/// [`cta_rank::in_block`].
 fn in_block(accesses: &[Access], chain: &[usize], analysed: &[Analysed]) -> Vec<Access> {
     let stage = |at: &usize| &analysed[*at].stage;
     let Some((host, inner)) = chain.split_first() else { return accesses.to_vec() };
-    let digits: Vec<(Var, Expr)> = inner.iter().flat_map(|at| ranks::in_block(stage(host), stage(at))).collect();
+    let digits: Vec<(Var, Expr)> = inner.iter().flat_map(|at| cta_rank::in_block(stage(host), stage(at))).collect();
     let digit = |v: Var| digits.iter().find(|(var, _)| *var == v).map(|(_, value)| value.clone());
     let mut accesses = accesses.to_vec();
     for access in &mut accesses {
@@ -276,7 +276,7 @@ impl<'a> One<'a> {
         let readers: Vec<Reader<'_>> = (readers.iter().zip(&accesses))
             .map(|((_, chain), accesses)| Reader { chain: chain.iter().map(of).collect(), accesses })
             .collect();
-        let serves = rivals::served(self.program, self.copy, &readers, parameter, self.diags).ok()?;
+        let serves = copy_selection::served(self.program, self.copy, &readers, parameter, self.diags).ok()?;
         let along = self.along(analysed, at).ok()?;
         if let Some(along) = along.as_ref().filter(|_| tensor.role.is_written()) {
             self.no_multicast_store(along.span);

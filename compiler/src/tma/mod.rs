@@ -27,7 +27,7 @@
 //! | `plan`, `rules` | one copy, from what was written to a [`Staged`](crate::plan::staged::Staged); the rules of tensor maps |
 //! | `loops` | where a copy stands, and which loops inside move what its readers ask for |
 //! | `multicast` | which blocks of a cluster take a copy together, and which slice each copies |
-//! | `rivals` | which of several copies of one tensor a read takes |
+//! | `copy_selection` | which of several copies of one tensor a read takes |
 //! | `view`, `cover` | the axes that are boxed; whether an instance computes all that it holds of them |
 //! | `layout`, `tiles` | the order of the buffer; its tiles and their level |
 //! | `allocation`, `proposal` | ops on axes of the tile: the swizzle that they are, or what to write instead |
@@ -37,6 +37,7 @@
 
 pub mod allocation;
 pub mod check;
+mod copy_selection;
 pub mod cover;
 pub mod demand;
 mod form;
@@ -47,7 +48,6 @@ pub mod plan;
 mod proposal;
 pub mod reach;
 mod refuse;
-mod rivals;
 pub mod rules;
 pub mod slots;
 mod tiles;

@@ -10,7 +10,7 @@ use crate::diag::tw03xx_multicast::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
 use crate::extent::{Budget, Expr, Search, Var};
 use crate::plan::Analysed;
-use crate::schedule::{self, ranks};
+use crate::schedule::{self, cta_rank};
 use crate::source::{Span, ast};
 
 use super::check::One;
@@ -138,7 +138,7 @@ impl<'a> One<'a> {
         let mut found = None;
         for of in &around {
             let stage = &analysed[*of].stage;
-            let digits = ranks::digits_of_rank(stage);
+            let digits = cta_rank::digits_of_rank(stage);
             for (var, blocks, stride) in &digits {
                 let name = &stage.domain.axes[leaf(stage, *var)].name;
                 if stage.name == axis.stage.text && *name == axis.axis.text {
@@ -162,7 +162,7 @@ impl<'a> One<'a> {
         };
         // All blocks come to each instance: they wait for each other there.
         let ranks: Vec<Var> =
-            around.iter().flat_map(|of| ranks::digits_of_rank(&analysed[*of].stage)).map(|digit| digit.0).collect();
+            around.iter().flat_map(|of| cta_rank::digits_of_rank(&analysed[*of].stage)).map(|digit| digit.0).collect();
         let mut inner =
             self.copy.ast.clauses.at.as_ref().and_then(|place| analysed[at].stage.domain.leaf(&place.axis.text));
         for of in &around {

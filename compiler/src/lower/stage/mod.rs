@@ -18,10 +18,10 @@ use crate::domain::{Arithmetic, AxisId};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
-use crate::lower::across::{self, Layout};
 use crate::lower::defect::Defect;
-use crate::lower::hand;
-use crate::lower::inner::{Instance, Storage};
+use crate::lower::grid_reduce::{self, Layout};
+use crate::lower::nested_stage::{Instance, Storage};
+use crate::lower::role_pipeline;
 use crate::lower::staging::{Copy, Held};
 use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::plan::Analysed;
@@ -175,7 +175,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let analysed = &stages[own];
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
-    let (sequence, split) = across::loops(stage);
+    let (sequence, split) = grid_reduce::loops(stage);
     b.line(stage.statement as u32 + 1);
     let sees = |i: &Instance<'_>| stage.sees.iter().any(|n| std::ptr::eq(&stages[*n].stage, i.stage));
     let values = Values {
@@ -213,7 +213,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         b,
         analysed,
         own,
-        of_threads: hand::of_threads(stage),
+        of_threads: role_pipeline::of_threads(stage),
         in_terms: false,
         program,
         facts,

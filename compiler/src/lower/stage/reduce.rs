@@ -8,8 +8,8 @@ use super::conditions::Condition;
 use super::{Around, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Builder, ValueId, VariableId};
-use crate::lower::across;
-use crate::lower::combine::{self, Digit, Team};
+use crate::lower::cta_reduce::{self, Digit, Team};
+use crate::lower::grid_reduce;
 use crate::lower::value::Accumulator;
 use crate::schedule;
 use crate::source::ast::Place;
@@ -36,7 +36,7 @@ impl Nest<'_, '_> {
         // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
         let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
             .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
-            .map(|a| (*a, across::copies(self.stage, *a, self.facts)))
+            .map(|a| (*a, grid_reduce::copies(self.stage, *a, self.facts)))
             .collect();
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
@@ -139,7 +139,7 @@ impl Nest<'_, '_> {
         let name = format!("{}_parts", self.stage.name);
         let Around { threads, trip_bytes, .. } = self.around;
         let team = Team { threads, digits: &digits, trip_bytes, overwrites };
-        let all = combine::across_threads(self.b, &name, team, &states, &mut merge);
+        let all = cta_reduce::across_threads(self.b, &name, team, &states, &mut merge);
         for (variable, value) in variables.iter().zip(&all).flat_map(|(variables, all)| variables.iter().zip(all)) {
             self.b.set(*variable, *value);
         }

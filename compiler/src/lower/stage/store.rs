@@ -7,7 +7,7 @@ use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::{Memory, ValueId};
 use crate::lower::defect::Defect;
-use crate::lower::inner::{Instance, Kept};
+use crate::lower::nested_stage::{Instance, Kept};
 use crate::lower::staging::Held;
 use crate::program::expressions;
 use crate::schedule::{accesses, register_loops, vector};

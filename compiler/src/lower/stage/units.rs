@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::Compare;
 use super::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Type, ValueId};
-use crate::lower::across;
+use crate::lower::grid_reduce;
 use crate::schedule;
 
 impl Nest<'_, '_> {
@@ -54,7 +54,7 @@ impl Nest<'_, '_> {
         }
         // An axis of the reduction without iterations has a block that has no terms.
         for axis in stage.across_blocks() {
-            if let (e, true) = across::blocks_along(stage, axis, self.facts)
+            if let (e, true) = grid_reduce::blocks_along(stage, axis, self.facts)
                 && let Some(value) = point.values[axis]
             {
                 let count = self.size(&e);

@@ -25,7 +25,7 @@
 //! | the first thread arrives | another one accesses a workspace or such a tensor, where its block is known to be the last |
 //! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
-//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use
+//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`role_pipeline`), whose use
 //! the separate checker judges. In a block of one warp a barrier of the warp will do for all of them. What is read of a
 //! workspace is not written again, so that nobody waits for readers. After an arrival, but not in the branch of the
 //! last block, nothing depends on it: other blocks may not have arrived, and no barrier of this one orders what they
@@ -33,7 +33,7 @@
 //!
 //! In the three rows before the last three a barrier is needed only if different threads access an element, and one of
 //! warps or warpgroups will do if they are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or
-//! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`, `since`). A
+//! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`, `pending_accesses`). A
 //! barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is
@@ -61,7 +61,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
-use super::since::{self, Accesses, Since};
+use super::pending_accesses::{self, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
     Access, AccessKind, BufferId, Effects, Engine, InRoles, Inside, Kernel, MbarrierId, Memory, Op, ParameterKind,
@@ -454,18 +454,18 @@ impl<'a> Pass<'a> {
                 let is_behind = is_own || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
                 // What was fetched may be of any age.
                 let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
-                since.read(buffer, since::Access::of(group), instances);
+                since.read(buffer, pending_accesses::Access::of(group), instances);
                 is_behind
             }
             (Engine::Thread, AccessKind::Write, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
-                since.write(buffer, since::Access::of(group));
+                since.write(buffer, pending_accesses::Access::of(group));
                 let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
                 is_handed || is_new && !since.awaited && is_alone
             }
             (Engine::CpAsync, _, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
-                since.fetch(buffer, since::Access::of(group));
+                since.fetch(buffer, pending_accesses::Access::of(group));
                 is_new
             }
             (Engine::Tma, ..) if access.of_cluster && since.in_cluster.begun => false,
@@ -639,5 +639,5 @@ fn as_one(paths: Paths) -> Paths {
 }
 
 #[cfg(test)]
-#[path = "syncs_tests.rs"]
+#[path = "barrier_elimination_tests.rs"]
 mod tests;

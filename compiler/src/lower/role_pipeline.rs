@@ -35,8 +35,8 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::inner::{Instance, Storage};
 use super::multicast;
+use super::nested_stage::{Instance, Storage};
 use super::stage::{Around, Nest, Point};
 use super::staging::{Copy, turn};
 use crate::domain::{Arithmetic, Unit};

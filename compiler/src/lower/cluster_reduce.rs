@@ -8,11 +8,11 @@
 //! cluster (of the role in all blocks, in a role) stand around the writes: before the first one, blocks may not
 //! run yet, or still read what the last iteration wrote; after the second one, nobody reaches another's memory, so
 //! that a block may end. Where the barrier of another exchange, or one where blocks begin, stands in place of the first
-//! one, `syncs` takes that out.
+//! one, `barrier_elimination` takes that out.
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
-use super::combine::stored_as;
+use super::cta_reduce::stored_as;
 use super::stage::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Buffer, BufferId, Guard, Memory, Sharing, Type, ValueId};

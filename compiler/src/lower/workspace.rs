@@ -8,8 +8,8 @@
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::{ElementType, Size, SizeOp};
 
-use super::across::most_blocks;
-use super::inner::components;
+use super::grid_reduce::most_blocks;
+use super::nested_stage::components;
 use crate::extent::{Expr, Facts};
 use crate::plan::Analysed;
 use crate::schedule::Stage;

@@ -3,14 +3,14 @@
 //! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers
 //! that share memory neither is *live* (an element may be read before the buffer is renewed) where an instance of the
 //! other one begins or is written; and a barrier of the block is between an access of one and a write to the other
-//! (`syncs`). **Formula.** Backward data flow over the structured program: a load makes its buffer live, its renewal
+//! (`barrier_elimination`). **Formula.** Backward data flow over the structured program: a load makes its buffer live, its renewal
 //! ends that; a loop's end sees what its start does.
 //!
 //! **Approximation.** What would take more work than there is to see is left apart. Roles run at one time: what lies in
 //! the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or
 //! fetches write, and rings: what is under way has no place in the program.
 
-use super::syncs::Pass;
+use super::barrier_elimination::Pass;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Engine, InRoles, Inside, Kernel, RegionId, StatementKind};
 

@@ -19,8 +19,8 @@ use crate::plan::staged::MOST_ELEMENTS;
 use crate::program::{Program, expressions};
 use crate::schedule::ROOT;
 
-use super::across::{Layout, most_blocks};
-use super::parts;
+use super::grid_reduce::{Layout, most_blocks};
+use super::workspace;
 use crate::plan::Analysed;
 
 /// Largest value of a 32-bit index.
@@ -34,7 +34,7 @@ pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr
         bounded.push(Expr::var(dim as u32));
     }
     for (at, analysed) in stages.iter().enumerate() {
-        bounded.extend(parts::bounds(stages, at, facts));
+        bounded.extend(workspace::bounds(stages, at, facts));
         let domain = &analysed.stage.domain;
         let padded = padded(domain);
         bounded.extend(padded.iter().cloned());

@@ -10,17 +10,17 @@
 //! ```
 //!
 //! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done
-//! since the second `sync` of an instance that came in between. What threads fetch is in `fetched`.
+//! since the second `sync` of an instance that came in between. What threads fetch is in `cp_async_pipeline`.
 //!
 //! An instance of a thread needs none of these: nobody else comes there.
 //!
 //! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are
-//! written out. Barriers that others make needless are taken out afterwards (`syncs`).
+//! written out. Barriers that others make needless are taken out afterwards (`barrier_elimination`).
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
-use super::hand::Handing;
+use super::role_pipeline::Handing;
 use super::stage::{Frame, Nest, Point};
 use super::staging::{slot_after, swizzled};
 use super::value::{Values, expression};

@@ -27,7 +27,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::inner::{Instance, Kept};
+use super::nested_stage::{Instance, Kept};
 use super::stage::{Nest, Point};
 use super::staging::slot_after;
 use crate::domain::AxisId;

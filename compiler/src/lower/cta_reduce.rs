@@ -641,5 +641,5 @@ fn tree(b: &mut Builder, skipped: u32, count: u32, read: Read<'_>, merge: Merge<
     parts.swap_remove(0)
 }
 #[cfg(test)]
-#[path = "combine_tests.rs"]
+#[path = "cta_reduce_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@
 use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
-use super::chosen::{Chosen, Run, laid_out, run_of};
+use super::region_ops::{Chosen, Run, laid_out, run_of};
 use super::{Along, PLACEHOLDER, ROOT, Roots, Stage, Unscheduled, buffers, idle, index_of_dims, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;

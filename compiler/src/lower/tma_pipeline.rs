@@ -35,7 +35,7 @@
 //!
 //! With one buffer the elected thread waits after its commit, and a second `sync` tells the others. Before a block
 //! ends, its copies have read shared memory. Each `sync` stands here for one reason; those that others make needless
-//! are taken out afterwards (`syncs`).
+//! are taken out afterwards (`barrier_elimination`).
 
 use tilewright_kernel::algorithm::Compare;
 
