@@ -162,7 +162,7 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     };
     let kernel = &largest.kernel;
     // Buffers that lie in the memory of others take none.
-    let placed = kernel.buffers.iter().zip(&kernel.lies_in).enumerate().filter(|(n, (_, b))| b.index() == *n);
+    let placed = kernel.buffers.iter().zip(&kernel.alias_of).enumerate().filter(|(n, (_, b))| b.index() == *n);
     let buffers: Vec<&kernel_ir::Buffer> = placed.map(|(_, (buffer, _))| buffer).collect();
     let name = buffers.iter().max_by_key(|b| b.bytes()).map(|b| b.name.as_str());
     let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);

@@ -249,7 +249,7 @@ fn roles_of_one_block_have_nothing_to_exchange() {
     let sizes: &[&[i64]] = &[&[1, 4], &[5, 36], &[19, 128], &[12, 100]];
     for (launch, roles) in [("", ["load: warp", "math: 2 warp"]), ("persistent,", ["math: 2 warp", "load: warp"])] {
         let kernel = tried_at(&softmax(1, launch, roles), sizes);
-        assert!(kernel.entries[0].kernel.roles().iter().all(|role| role.meets.is_none()));
+        assert!(kernel.entries[0].kernel.roles().iter().all(|role| role.cluster_mbarrier.is_none()));
         let ptx = &kernel.info.as_ref().expect("no error").ptx.text;
         assert!(!ptx.contains("barrier.cluster") && !ptx.contains("mapa"), "{ptx}");
     }
@@ -282,7 +282,7 @@ fn several_roles_meet_in_a_cluster() {
             }}"
         );
         let kernel = tried_at(&source, ROWS);
-        let meet = kernel.entries[0].kernel.roles().iter().filter(|role| role.meets.is_some());
+        let meet = kernel.entries[0].kernel.roles().iter().filter(|role| role.cluster_mbarrier.is_some());
         assert_eq!(meet.count(), 2, "{}", kernel.entries[0].kernel);
         let unnoticed = unnoticed(&kernel, ROWS);
         assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);

@@ -58,7 +58,7 @@ pub fn text(kernel: &Kernel) -> String {
             Some(_) => ("global memory: ", "a part of the workspace for each block".to_owned()),
             None => ("    ", format!("{} bytes", buffer.bytes())),
         };
-        let place = match kernel.lies_in[n] {
+        let place = match kernel.alias_of[n] {
             _ if kernel.parts[n].is_some() => String::new(),
             BufferId(other) if other as usize == n => format!(" at {}", map.buffers[n]),
             other => format!(" in the memory of {}, which is not needed then", kernel.buffers[other.index()].name),

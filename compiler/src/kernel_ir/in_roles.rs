@@ -32,7 +32,7 @@ impl InRoles {
             filled: vec![None; kernel.barriers.len()],
         };
         for (n, role) in kernel.roles().iter().enumerate() {
-            if let Some(barrier) = role.meets {
+            if let Some(barrier) = role.cluster_mbarrier {
                 found.of_barriers[barrier.index()].insert(Some(n));
             }
         }

@@ -189,7 +189,7 @@ pub struct Mbarrier {
     pub slots: u32,
     /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each
     /// [`StatementKind::MbarrierExpectTx`], one for each warp at a [`StatementKind::MbarrierArrive`], and one for each thread at a
-    /// [`StatementKind::CpAsyncMbarrierArrive`]; where roles meet ([`Role::meets`]), one for each warp of the role in each
+    /// [`StatementKind::CpAsyncMbarrierArrive`]; where roles meet ([`Role::cluster_mbarrier`]), one for each warp of the role in each
     /// block.
     pub arrivals: u32,
 }
@@ -493,7 +493,7 @@ pub enum StatementKind {
     /// The same for the lanes of each warp. The block has whole warps.
     BarWarpSync,
     /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after. In a
-    /// role, its threads in all blocks do, at the barrier [`Role::meets`].
+    /// role, its threads in all blocks do, at the barrier [`Role::cluster_mbarrier`].
     BarrierCluster,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not
     /// read again. Of a buffer whose elements are of one thread each, the threads that come here renew theirs.
@@ -604,7 +604,7 @@ pub struct Role {
     /// Where its threads in all blocks of a cluster meet at a [`StatementKind::BarrierCluster`], if they do: a barrier
     /// with one slot for that alone, at which each warp of it arrives in each block. The machine's own barrier of the
     /// cluster is for all threads.
-    pub meets: Option<MbarrierId>,
+    pub cluster_mbarrier: Option<MbarrierId>,
     /// What it runs.
     pub body: RegionId,
 }
@@ -861,13 +861,13 @@ pub struct Kernel {
     /// Type of each variable.
     pub variables: Vec<Type>,
     /// Which variables hold elements or accumulators of which stage, for readers.
-    pub holders: Vec<(String, Vec<VariableId>)>,
+    pub debug_names: Vec<(String, Vec<VariableId>)>,
     /// Which variables hold nothing before they are set, in order, for the checker.
     pub unset: Vec<VariableId>,
     /// Buffers of a block.
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.
-    pub lies_in: Vec<BufferId>,
+    pub alias_of: Vec<BufferId>,
     /// For each the workspace in which it lies: every block has an equal part, in order, and there all slots. None in
     /// shared memory.
     pub parts: Vec<Option<u16>>,
@@ -909,12 +909,12 @@ impl Kernel {
 
     /// Where its buffers and barriers lie in shared memory.
     pub fn shared_map(&self) -> SharedMap {
-        let own = |n: usize| self.lies_in[n].index() == n;
+        let own = |n: usize| self.alias_of[n].index() == n;
         let own = |n: usize| own(n) && self.parts[n].is_none();
         let bytes = |(n, b): (usize, &Buffer)| (if own(n) { b.bytes() } else { 0 }, u64::from(b.alignment));
         let buffers = self.buffers.iter().enumerate().map(bytes);
         let mut map = SharedMap::new(buffers, self.barriers.iter().map(|b| u64::from(b.slots)).sum());
-        map.buffers = self.lies_in.iter().map(|b| map.buffers[b.index()]).collect();
+        map.buffers = self.alias_of.iter().map(|b| map.buffers[b.index()]).collect();
         map
     }
 

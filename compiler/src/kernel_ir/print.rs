@@ -38,7 +38,7 @@ impl Display for Kernel {
         for (n, buffer) in self.buffers.iter().enumerate() {
             let Buffer { name, element, elements, alignment, slots, sharing } = buffer;
             let slots = if *slots > 1 { format!("{slots} slots of ") } else { String::new() };
-            let place = match self.lies_in[n].index() {
+            let place = match self.alias_of[n].index() {
                 other if other == n => match self.parts[n] {
                     Some(workspace) => format!(", in workspace {}", self.workspaces[usize::from(workspace)].name),
                     None => String::new(),
@@ -278,11 +278,16 @@ impl Printer<'_> {
                 writeln!(f, "each thread arrives at {} behind its fetches", self.barrier(*barrier, *slot))
             }
             StatementKind::Roles(roles) => {
-                for (n, Role { name, warps, registers, meets, body }) in roles.iter().enumerate() {
+                for (n, Role { name, warps, registers, cluster_mbarrier, body }) in roles.iter().enumerate() {
                     let before = if n == 0 { "" } else { pad.as_str() };
                     let registers = registers.map_or_else(String::new, |n| format!(" with {n} registers"));
-                    let meets = meets.map_or_else(String::new, |b| format!(", meets at barrier {}", b.0));
-                    writeln!(f, "{before}role {name}, warps {}..{}{registers}{meets} {{", warps.start, warps.end)?;
+                    let cluster_mbarrier =
+                        cluster_mbarrier.map_or_else(String::new, |b| format!(", meets at barrier {}", b.0));
+                    writeln!(
+                        f,
+                        "{before}role {name}, warps {}..{}{registers}{cluster_mbarrier} {{",
+                        warps.start, warps.end
+                    )?;
                     self.region(f, *body, indent + 1)?;
                     writeln!(f, "{pad}}}")?;
                 }

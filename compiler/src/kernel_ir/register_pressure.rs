@@ -105,7 +105,7 @@ fn held_in(kernel: &Kernel, region: RegionId) -> Held {
     analysis.forward(region, &mut Past { set: none.clone(), read: none });
     let Analysis { bits, most: (words, members), .. } = analysis;
     let mut parts: Vec<(String, u32)> = Vec::new();
-    for (name, variables) in &kernel.holders {
+    for (name, variables) in &kernel.debug_names {
         let own: u32 = variables.iter().filter(|v| members.contains(v.index())).map(|v| bits[v.index()]).sum();
         match parts.iter_mut().find(|part| part.0 == *name) {
             Some(part) => part.1 += own,

@@ -310,9 +310,9 @@ fn roles_meet_at_their_own_barriers() {
     assert_eq!(kernel(&|_| {}), None);
     let bad = Some(vec![Problem::BadRoles]);
     // None, another one's, one that does not exist, one with other arrivals or slots.
-    assert_eq!(kernel(&|k| of(k)[0].meets = None), bad);
-    assert_eq!(kernel(&|k| of(k)[0].meets = Some(MbarrierId(1))), bad);
-    assert_eq!(kernel(&|k| of(k)[0].meets = Some(MbarrierId(2))), bad);
+    assert_eq!(kernel(&|k| of(k)[0].cluster_mbarrier = None), bad);
+    assert_eq!(kernel(&|k| of(k)[0].cluster_mbarrier = Some(MbarrierId(1))), bad);
+    assert_eq!(kernel(&|k| of(k)[0].cluster_mbarrier = Some(MbarrierId(2))), bad);
     assert_eq!(kernel(&|k| k.barriers[0].arrivals = 4), bad);
     assert_eq!(kernel(&|k| k.barriers[1].slots = 2), bad);
     // Nothing else happens there.

@@ -198,7 +198,7 @@ struct Checker<'a> {
 struct InRole {
     threads: Range<u32>,
     /// Where its threads of all blocks meet.
-    meets: Option<MbarrierId>,
+    cluster_mbarrier: Option<MbarrierId>,
     /// The variables from outside.
     outside: BTreeSet<VariableId>,
 }
@@ -306,7 +306,7 @@ impl Checker<'_> {
             StatementKind::BarrierCluster => {
                 self.collective(Threads::Cluster);
                 self.clusters();
-                let meets = self.role.as_ref().is_none_or(|role| role.meets.is_some());
+                let meets = self.role.as_ref().is_none_or(|role| role.cluster_mbarrier.is_some());
                 self.expect(meets, Problem::BadRoles);
             }
             StatementKind::BarSyncWarpgroup | StatementKind::BarWarpSync => {
@@ -414,8 +414,8 @@ impl Checker<'_> {
                 let declared = (0..).zip(&self.declared).filter(|(_, binding)| **binding == Binding::InScope);
                 let outside: BTreeSet<VariableId> = declared.map(|(n, _)| VariableId(n)).collect();
                 for role in roles {
-                    let (threads, meets, outside) = (role.threads(), role.meets, outside.clone());
-                    self.role = Some(InRole { threads, meets, outside });
+                    let (threads, cluster_mbarrier, outside) = (role.threads(), role.cluster_mbarrier, outside.clone());
+                    self.role = Some(InRole { threads, cluster_mbarrier, outside });
                     self.nested(role.body, region);
                 }
                 self.role = None;
@@ -447,10 +447,10 @@ impl Checker<'_> {
             })
         };
         let meeting = |(n, role): (usize, &Role)| {
-            let Some(meets) = role.meets else { return true };
+            let Some(cluster_mbarrier) = role.cluster_mbarrier else { return true };
             let arrivals = role.warps.len() as u32 * self.kernel.signature.cluster;
-            self.kernel.barriers.get(meets.index()) == Some(&Mbarrier { slots: 1, arrivals })
-                && roles[..n].iter().all(|other| other.meets != role.meets)
+            self.kernel.barriers.get(cluster_mbarrier.index()) == Some(&Mbarrier { slots: 1, arrivals })
+                && roles[..n].iter().all(|other| other.cluster_mbarrier != role.cluster_mbarrier)
         };
         let taken: u32 = roles.iter().map(|r| r.warps.len() as u32 * r.registers.unwrap_or(usual)).sum();
         let rest = warps.saturating_sub(roles.iter().map(|r| r.warps.len() as u32).sum());
@@ -510,7 +510,7 @@ impl Checker<'_> {
     fn barrier(&mut self, barrier: MbarrierId, slot: ValueId) {
         let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
-        let is_met_at = self.kernel.roles().iter().any(|role| role.meets == Some(barrier));
+        let is_met_at = self.kernel.roles().iter().any(|role| role.cluster_mbarrier == Some(barrier));
         self.expect(!is_met_at, Problem::BadRoles);
         self.slot(slot, slots.unwrap_or(0));
     }

@@ -172,7 +172,7 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
 pub(super) struct Pass<'a> {
     kernel: &'a Kernel,
     /// For each buffer, the one in whose memory it lies.
-    pub lies_in: Vec<BufferId>,
+    pub alias_of: Vec<BufferId>,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
     /// Barriers of smaller units now.
@@ -209,7 +209,7 @@ impl<'a> Pass<'a> {
         of_last_block(kernel, Kernel::BODY, false, &mut last);
         Self {
             kernel,
-            lies_in: kernel.lies_in.clone(),
+            alias_of: kernel.alias_of.clone(),
             gone: Vec::new(),
             weak: Vec::new(),
             fetched,
@@ -424,13 +424,13 @@ impl<'a> Pass<'a> {
         begun.into_iter().chain(accessed).all(|(buffer, spreads)| {
             let of = &mut since.in_cluster;
             if spreads {
-                let is_free = of.is_free(&self.lies_in, buffer);
+                let is_free = of.is_free(&self.alias_of, buffer);
                 of.spread[buffer.index()] = true;
                 return is_free;
             }
             of.touched[buffer.index()] = true;
-            let place = self.lies_in[buffer.index()];
-            !(0..of.spread.len()).any(|n| of.spread[n] && self.lies_in[n] == place)
+            let place = self.alias_of[buffer.index()];
+            !(0..of.spread.len()).any(|n| of.spread[n] && self.alias_of[n] == place)
         })
     }
 
@@ -460,7 +460,7 @@ impl<'a> Pass<'a> {
             (Engine::Thread, AccessKind::Write, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
                 since.write(buffer, pending_accesses::Access::of(group));
-                let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
+                let is_alone = alone || !since.is_elsewhere(&self.alias_of, buffer);
                 is_handed || is_new && !since.awaited && is_alone
             }
             (Engine::CpAsync, _, Some(group)) => {
@@ -475,7 +475,7 @@ impl<'a> Pass<'a> {
                     // Where roles hand it over, all blocks have said that it may be filled.
                     !access.of_cluster
                         || self.roles.hands(barrier.index())
-                        || since.in_cluster.admits(&self.lies_in, buffer, barrier.index())
+                        || since.in_cluster.admits(&self.alias_of, buffer, barrier.index())
                 };
                 let uses = since.of(buffer);
                 barrier.is_some_and(admits)

@@ -20,7 +20,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
-use super::role_pipeline::Handing;
+use super::role_pipeline::FullEmptyBarriers;
 use super::stage::{Frame, Nest, Point};
 use super::staging::{slot_after, swizzled};
 use super::value::{Values, expression};
@@ -64,7 +64,7 @@ pub(super) struct Storage {
     /// One for each of its components; none if it is in registers.
     buffers: Vec<BufferId>,
     /// How one role hands it to others; none where it stays in one, or there are none.
-    pub handing: Option<Handing>,
+    pub handing: Option<FullEmptyBarriers>,
     /// The slot of the next instance that is read, of a ring.
     slot: Option<VariableId>,
     /// Number of the phase modulo 2 that the barriers of that slot are in, if it has some.
@@ -175,7 +175,7 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
         let between = ProducerConsumers::of_stage(stages, at);
-        let handing = between.map(|between| Handing::of_stage(b, between, roles, stage));
+        let handing = between.map(|between| FullEmptyBarriers::of_stage(b, between, roles, stage));
         Storage { buffers, handing, slot: None, parity: None }
     };
     (0..stages.len()).map(|at| of(at, b)).collect()
@@ -255,7 +255,7 @@ impl<'a> Nest<'a, '_> {
                 let count = registers(stage);
                 let mut variables = |ty| {
                     let variables: Vec<VariableId> = (0..count).map(|_| self.b.unset(ty)).collect();
-                    self.b.holder(&stage.name, &variables);
+                    self.b.debug_name(&stage.name, &variables);
                     variables
                 };
                 components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()

@@ -213,15 +213,15 @@ impl InCluster {
 
     /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of
     /// one.
-    pub fn is_free(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
-        let place = lies_in[buffer.index()];
-        let used = |n: usize| lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
-        !self.begun && !(0..lies_in.len()).any(used)
+    pub fn is_free(&self, alias_of: &[BufferId], buffer: BufferId) -> bool {
+        let place = alias_of[buffer.index()];
+        let used = |n: usize| alias_of[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
+        !self.begun && !(0..alias_of.len()).any(used)
     }
 
     /// Whether a copy to several blocks may fill a buffer: the phases of its barrier have ended for all, too.
-    pub fn admits(&self, lies_in: &[BufferId], buffer: BufferId, barrier: usize) -> bool {
-        self.is_free(lies_in, buffer) && !self.waited[barrier]
+    pub fn admits(&self, alias_of: &[BufferId], buffer: BufferId, barrier: usize) -> bool {
+        self.is_free(alias_of, buffer) && !self.waited[barrier]
     }
 
     /// What happened on either of two paths.
@@ -309,9 +309,9 @@ impl Since {
     }
 
     /// Whether a thread may have accessed another buffer in the same memory, where each lies in the memory of one.
-    pub fn is_elsewhere(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
-        let place = lies_in[buffer.index()];
-        (0..lies_in.len()).any(|n| n != buffer.index() && lies_in[n] == place && self.touched[n])
+    pub fn is_elsewhere(&self, alias_of: &[BufferId], buffer: BufferId) -> bool {
+        let place = alias_of[buffer.index()];
+        (0..alias_of.len()).any(|n| n != buffer.index() && alias_of[n] == place && self.touched[n])
     }
 
     /// After a barrier of those who share an element of such a buffer, of so many threads in all.

@@ -49,7 +49,7 @@ use crate::schedule::{Attach, Role, Stage};
 
 /// What is handed over: by whom, and its barriers.
 #[derive(Clone, Debug)]
-pub(super) struct Handing {
+pub(super) struct FullEmptyBarriers {
     pub between: ProducerConsumers,
     /// Ends a phase when a slot is made.
     pub full: MbarrierId,
@@ -64,7 +64,7 @@ pub(super) struct Handing {
     of_all: Option<MbarrierId>,
 }
 
-impl Handing {
+impl FullEmptyBarriers {
     /// Declares the barriers of a stage.
     pub fn of_stage(b: &mut Builder, between: ProducerConsumers, roles: &[Role], stage: &Stage) -> Self {
         let in_background = stage.fetches && !between.reads_own;
@@ -205,7 +205,7 @@ impl<'a> Nest<'a, '_> {
 
     /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether
     /// it reads them.
-    fn handed(&self, k: usize) -> Vec<(Copy<'a>, Handing, bool, bool)> {
+    fn handed(&self, k: usize) -> Vec<(Copy<'a>, FullEmptyBarriers, bool, bool)> {
         let Some(role) = self.around.role else { return Vec::new() };
         let here = self.copies.iter().filter(|copy| copy.boundary == k);
         let mine = here.filter_map(|copy| {
@@ -220,7 +220,7 @@ impl<'a> Nest<'a, '_> {
     /// Makes the copies that stand inside `k` loops, or waits for them.
     pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
         let handed = self.handed(k);
-        let issued: Vec<&(Copy<'a>, Handing, bool, bool)> =
+        let issued: Vec<&(Copy<'a>, FullEmptyBarriers, bool, bool)> =
             handed.iter().filter(|(copy, _, makes, _)| *makes && copy.staged.way == Way::Load).collect();
         if !issued.is_empty() {
             let mut starts = Vec::with_capacity(issued.len());
@@ -277,14 +277,14 @@ impl<'a> Nest<'a, '_> {
         false
     }
 
-    fn await_empty(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
+    fn await_empty(&mut self, handing: &FullEmptyBarriers, slot: ValueId, parity: Option<VariableId>) {
         let Some(parity) = parity else { return };
         let parity = self.b.get(parity);
         let parity = before(self.b, parity);
         handing.await_empty(self.b, slot, parity);
     }
 
-    fn await_full(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
+    fn await_full(&mut self, handing: &FullEmptyBarriers, slot: ValueId, parity: Option<VariableId>) {
         let Some(parity) = parity else { return };
         let parity = self.b.get(parity);
         self.b.mbarrier_wait(handing.full, slot, parity);
@@ -312,7 +312,7 @@ impl<'a> Nest<'a, '_> {
 
     /// Copies what another role has written, in `slot`, to a tensor. The slot is free when the accelerator has read it:
     /// with a ring of n, and no other copies to wait for, that is asked n − 1 instances later.
-    fn store_handed(&mut self, copy: &Copy<'_>, handing: &Handing, point: &Point, slot: ValueId) {
+    fn store_handed(&mut self, copy: &Copy<'_>, handing: &FullEmptyBarriers, point: &Point, slot: ValueId) {
         self.await_full(handing, slot, copy.parity);
         let starts = self.corners(copy, point, None);
         // Groups of other copies would be counted, too.

@@ -25,11 +25,11 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
         let fits = |place: &&mut Vec<usize>| place.iter().all(|other| !found.apart[own][*other]);
         let shared = places.iter_mut().filter(fits).find(|place| {
             let first = BufferId(place[0] as u32);
-            let before = std::mem::replace(&mut pass.lies_in[own], first);
+            let before = std::mem::replace(&mut pass.alias_of[own], first);
             let fits = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment;
             let ordered = fits && !pass.is_spent() && pass.holds();
             if !ordered {
-                pass.lies_in[own] = before;
+                pass.alias_of[own] = before;
             }
             ordered
         });
@@ -38,7 +38,7 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
             None => places.push(vec![own]),
         }
     }
-    kernel.lies_in = std::mem::take(&mut pass.lies_in);
+    kernel.alias_of = std::mem::take(&mut pass.alias_of);
     kernel
 }
 
@@ -193,7 +193,7 @@ mod tests {
             }
         }
         let kernel = share(b.finish().unwrap(), None);
-        kernel.lies_in.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
+        kernel.alias_of.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::multicast;
-use super::role_pipeline::Handing;
+use super::role_pipeline::FullEmptyBarriers;
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
@@ -31,7 +31,7 @@ pub(super) struct Copy<'a> {
     /// What counts the bytes of a copy to shared memory.
     barrier: Option<MbarrierId>,
     /// How one role hands it to others; none where it stays in one, or there are none.
-    pub handing: Option<Handing>,
+    pub handing: Option<FullEmptyBarriers>,
     /// Number of the phase modulo 2 that the current slot's barriers are in; if it has some.
     pub parity: Option<VariableId>,
     /// The slot of the ring that the current instance has; none if there is one.
@@ -152,7 +152,7 @@ impl<'a> Copy<'a> {
             sharing: Sharing::Block,
         });
         let expects = (staged.way == Way::Load).then_some(1);
-        let handing = between.map(|between| Handing::of_copy(b, between, roles, staged));
+        let handing = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, staged));
         let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |h| h.full));
         Self {
             staged,

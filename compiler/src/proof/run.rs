@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
         let blocks = self.kernel.signature.cluster as u8;
         (0..blocks).try_for_each(|rank| self.visit(rank))?;
         let role = &self.kernel.roles()[usize::from(self.me.id.role) - 1];
-        let expected = role.meets.map_or(0, |barrier| self.kernel.barriers[barrier.index()].arrivals);
+        let expected = role.cluster_mbarrier.map_or(0, |barrier| self.kernel.barriers[barrier.index()].arrivals);
         let warps = role.warps.len() as u32 * u32::from(blocks);
         if expected != warps {
             let what = format!("{warps} warps of {blocks} blocks meet at a barrier of {expected}");

@@ -69,7 +69,7 @@ struct OpenRole {
     name: String,
     warps: std::ops::Range<u32>,
     registers: Option<u32>,
-    meets: Option<MbarrierId>,
+    cluster_mbarrier: Option<MbarrierId>,
     region: RegionId,
     /// The number of a thread in it, once that was asked for.
     thread: Option<ValueId>,
@@ -98,10 +98,10 @@ impl Builder {
                 values: Vec::new(),
                 regions: vec![body],
                 variables: Vec::new(),
-                holders: Vec::new(),
+                debug_names: Vec::new(),
                 unset: Vec::new(),
                 buffers: Vec::new(),
-                lies_in: Vec::new(),
+                alias_of: Vec::new(),
                 parts: Vec::new(),
                 workspaces: Vec::new(),
                 tiles: Vec::new(),
@@ -167,7 +167,7 @@ impl Builder {
 
     /// Removes buffers that nothing is stored to or copied to.
     fn drop_buffers(&mut self) {
-        let Kernel { regions, buffers, lies_in, parts, .. } = &mut self.kernel;
+        let Kernel { regions, buffers, alias_of, parts, .. } = &mut self.kernel;
         let mut used = vec![false; buffers.len()];
         for statement in regions.iter().flat_map(|region| &region.statements) {
             let accessed = statement.kind.effects().accesses().filter_map(|access| access.buffer());
@@ -190,7 +190,7 @@ impl Builder {
         });
         let mut kept = used.iter();
         parts.retain(|_| kept.next() == Some(&true));
-        *lies_in = (0..buffers.len() as u32).map(BufferId).collect();
+        *alias_of = (0..buffers.len() as u32).map(BufferId).collect();
     }
 
     /// The kernel so far.
@@ -334,8 +334,8 @@ impl Builder {
     }
 
     /// Says that these variables hold elements or accumulators of a stage.
-    pub fn holder(&mut self, stage: &str, variables: &[VariableId]) {
-        self.kernel.holders.push((stage.to_owned(), variables.to_vec()));
+    pub fn debug_name(&mut self, stage: &str, variables: &[VariableId]) {
+        self.kernel.debug_names.push((stage.to_owned(), variables.to_vec()));
     }
 
     /// A variable that holds nothing before it is set.
@@ -370,7 +370,7 @@ impl Builder {
     pub fn buffer(&mut self, buffer: Buffer) -> BufferId {
         let id = BufferId(self.kernel.buffers.len() as u32);
         self.kernel.buffers.push(buffer);
-        self.kernel.lies_in.push(id);
+        self.kernel.alias_of.push(id);
         self.kernel.parts.push(None);
         id
     }
@@ -440,8 +440,8 @@ impl Builder {
     /// The role that is open, if one is, meets in all blocks of the cluster.
     fn meet_in_role(&mut self) {
         let (cluster, next) = (self.kernel.signature.cluster, MbarrierId(self.kernel.barriers.len() as u32));
-        let Some(role) = self.role().filter(|role| role.meets.is_none()) else { return };
-        role.meets = Some(next);
+        let Some(role) = self.role().filter(|role| role.cluster_mbarrier.is_none()) else { return };
+        role.cluster_mbarrier = Some(next);
         let warps = role.warps.len() as u32;
         self.mbarrier_of(1, warps * cluster);
     }
@@ -527,7 +527,14 @@ impl Builder {
         let region = RegionId(self.kernel.regions.len() as u32);
         match self.frames.last_mut() {
             Some(Frame::Roles { open: open @ None, .. }) => {
-                *open = Some(OpenRole { name: name.to_owned(), warps, registers, meets: None, region, thread: None });
+                *open = Some(OpenRole {
+                    name: name.to_owned(),
+                    warps,
+                    registers,
+                    cluster_mbarrier: None,
+                    region,
+                    thread: None,
+                });
             }
             _ => self.unbalanced = true,
         }
@@ -539,8 +546,13 @@ impl Builder {
         let body = self.close_region();
         match self.frames.last_mut() {
             Some(Frame::Roles { done, open, .. }) if open.is_some() => {
-                let role =
-                    |OpenRole { name, warps, registers, meets, .. }| Role { name, warps, registers, meets, body };
+                let role = |OpenRole { name, warps, registers, cluster_mbarrier, .. }| Role {
+                    name,
+                    warps,
+                    registers,
+                    cluster_mbarrier,
+                    body,
+                };
                 done.extend(open.take().map(role));
             }
             _ => self.unbalanced = true,

@@ -54,7 +54,7 @@ impl Entry<'_> {
                 self.emit(&format!("setmaxnreg.{way}.sync.aligned.u32"), [registers.into()]);
             }
             // The parity of the phase that ends where its blocks meet next.
-            let meets = role.meets.map(|barrier| (barrier, self.moved(ScalarType::B32, 0.into())));
+            let meets = role.cluster_mbarrier.map(|barrier| (barrier, self.moved(ScalarType::B32, 0.into())));
             self.role = Some(InRole { number, warps: role.warps.clone(), meets });
             let outer = std::mem::replace(&mut self.converged, false);
             self.region(role.body);

@@ -36,13 +36,13 @@ pub(super) fn declare(
     }
     let ascii = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let mut declared: Vec<Option<Symbol>> = vec![None; kernel.buffers.len()];
-    let is_declared = |n: &usize| kernel.lies_in[*n].index() == *n && kernel.parts[*n].is_none();
+    let is_declared = |n: &usize| kernel.alias_of[*n].index() == *n && kernel.parts[*n].is_none();
     for (n, buffer) in kernel.buffers.iter().enumerate().filter(|(n, _)| is_declared(n)) {
         let name = format!("buffer{n}_{}", ascii(&buffer.name));
         let elements = u64::from(buffer.elements) * u64::from(buffer.slots);
         declared[n] = Some(f.shared(name, memory_type(buffer.element), elements, buffer.alignment));
     }
-    let buffers = kernel.lies_in.iter().map(|b| declared[b.index()].map(|symbol| (symbol, 0))).collect();
+    let buffers = kernel.alias_of.iter().map(|b| declared[b.index()].map(|symbol| (symbol, 0))).collect();
     let barriers = (count > 0).then(|| (f.shared("barriers", ScalarType::B64, count, BARRIER_BYTES as u32), 0));
     (buffers, barriers)
 }

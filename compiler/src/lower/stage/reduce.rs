@@ -60,7 +60,7 @@ impl Nest<'_, '_> {
             let scope = self.scope(&first.values);
             let guard = conditions.into_iter().reduce(|a, c| self.b.and(a, c));
             let accumulator = self.values.start(self.b, reduction, &scope, guard);
-            self.b.holder(&self.stage.name, &accumulator.variables());
+            self.b.debug_name(&self.stage.name, &accumulator.variables());
             self.accumulators.push(accumulator);
         }
         let starts: Vec<Vec<ValueId>> = match self.across {
