@@ -19,29 +19,30 @@
 //! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
 //!
 //! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::BarSync`],
-//! [`StatementKind::Elect`], [`StatementKind::MbarrierWait`], [`StatementKind::Shuffle`]) stand only where every thread comes:
-//! not in a branch or loop that threads may disagree on. A copy by the accelerator is issued by the elected thread,
-//! always the same one. A barrier counts the bytes of copies to shared memory, and a phase of the barrier ends with the
-//! last of them; copies to tensors are committed and waited for by the thread that issued them.
+//! [`StatementKind::Elect`], [`StatementKind::MbarrierWait`], [`StatementKind::Shuffle`]) stand only where every thread
+//! comes: not in a branch or loop that threads may disagree on. A copy by the accelerator is issued by the elected
+//! thread, always the same one. A barrier counts the bytes of copies to shared memory, and a phase of the barrier ends
+//! with the last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
 //! **Instances.** Threads write a buffer in shared memory, and read it after a [`StatementKind::BarSync`]. What they
-//! write after a [`StatementKind::LifetimeStart`] is another instance of it, whose elements may belong to other threads.
-//! Instances take the slots of a buffer in turn.
+//! write after a [`StatementKind::LifetimeStart`] is another instance of it, whose elements may belong to other
+//! threads. Instances take the slots of a buffer in turn.
 //!
-//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::CpAsync`]). It commits
-//! them in groups, waits for its own groups in order, and what it has waited for is seen by others after the next
-//! [`StatementKind::BarSync`].
+//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::CpAsync`]). It
+//! commits them in groups, waits for its own groups in order, and what it has waited for is seen by others after the
+//! next [`StatementKind::BarSync`].
 //!
 //! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them
 //! ([`StatementKind::StoreDsmemAll`]) and read one of another's ([`StatementKind::LoadDsmem`]); what orders that is
-//! [`StatementKind::BarrierCluster`], where all threads of all blocks come, or those of one role of each. A block's memory
-//! is there from its start to its end: each access by others stands between two `SyncCluster`.
+//! [`StatementKind::BarrierCluster`], where all threads of all blocks come, or those of one role of each. A block's
+//! memory is there from its start to its end: each access by others stands between two `BarrierCluster`.
 //!
 //! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first
-//! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]): what threads wrote before a barrier in
-//! front of that, the first thread of the last block to arrive at the same counter sees after it, and others after a
-//! barrier after that ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the kernel begins is zero when
-//! it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several blocks exclude each other.
+//! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]): what threads wrote before a barrier
+//! in front of that, the first thread of the last block to arrive at the same counter sees after it, and others after a
+//! barrier after that ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the kernel begins is zero
+//! when it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several blocks exclude each
+//! other.
 //!
 //! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
 //! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with
@@ -188,9 +189,9 @@ pub struct Mbarrier {
     /// How many.
     pub slots: u32,
     /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each
-    /// [`StatementKind::MbarrierExpectTx`], one for each warp at a [`StatementKind::MbarrierArrive`], and one for each thread at a
-    /// [`StatementKind::CpAsyncMbarrierArrive`]; where roles meet ([`Role::cluster_mbarrier`]), one for each warp of the role in each
-    /// block.
+    /// [`StatementKind::MbarrierExpectTx`], one for each warp at a [`StatementKind::MbarrierArrive`], and one for each
+    /// thread at a [`StatementKind::CpAsyncMbarrierArrive`]; where roles meet ([`Role::cluster_mbarrier`]), one for
+    /// each warp of the role in each block.
     pub arrivals: u32,
 }
 

@@ -25,16 +25,17 @@
 //! | the first thread arrives | another one accesses a workspace or such a tensor, where its block is known to be the last |
 //! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
-//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`role_pipeline`), whose use
-//! the separate checker judges. In a block of one warp a barrier of the warp will do for all of them. What is read of a
-//! workspace is not written again, so that nobody waits for readers. After an arrival, but not in the branch of the
-//! last block, nothing depends on it: other blocks may not have arrived, and no barrier of this one orders what they
-//! access.
+//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`role_pipeline`),
+//! whose use the separate checker judges. In a block of one warp a barrier of the warp will do for all of them. What is
+//! read of a workspace is not written again, so that nobody waits for readers. After an arrival, but not in the branch
+//! of the last block, nothing depends on it: other blocks may not have arrived, and no barrier of this one orders what
+//! they access.
 //!
 //! In the three rows before the last three a barrier is needed only if different threads access an element, and one of
 //! warps or warpgroups will do if they are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or
-//! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`, `pending_accesses`). A
-//! barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
+//! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`,
+//! `pending_accesses`). A barrier that is needed is weakened to one of warps where that suffices, else to one of
+//! warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is
 //! another one's. Threads read the newest instance, but of buffers that they fetch to ahead: there any of them. That a

@@ -11,8 +11,8 @@
 //! than the number of tiles or of clusters, which fit 31 bits.
 //!
 //! To what is inside, it is a loop like others: what a tile leaves in shared memory is read before the next one writes
-//! it (`barrier_elimination`), slots of rings and phases of barriers are variables of the kernel that go on where they stopped, and
-//! variables of accumulators are declared anew.
+//! it (`barrier_elimination`), slots of rings and phases of barriers are variables of the kernel that go on where they
+//! stopped, and variables of accumulators are declared anew.
 
 use super::grid_reduce::clusters;
 use super::staging::Copy;

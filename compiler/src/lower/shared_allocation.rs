@@ -3,8 +3,8 @@
 //! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers
 //! that share memory neither is *live* (an element may be read before the buffer is renewed) where an instance of the
 //! other one begins or is written; and a barrier of the block is between an access of one and a write to the other
-//! (`barrier_elimination`). **Formula.** Backward data flow over the structured program: a load makes its buffer live, its renewal
-//! ends that; a loop's end sees what its start does.
+//! (`barrier_elimination`). **Formula.** Backward data flow over the structured program: a load makes its buffer live,
+//! its renewal ends that; a loop's end sees what its start does.
 //!
 //! **Approximation.** What would take more work than there is to see is left apart. Roles run at one time: what lies in
 //! the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or

@@ -4,10 +4,10 @@
 //! it would be with more of them wherever more than its lowest bits matter: in quotients, remainders, extremes,
 //! comparisons, counts of loops, and where it gets wider or becomes an element. Sums and products have the right lowest
 //! bits whatever their parts are, so what cancels may be as large as it likes, and so may what an offset is made of:
-//! that it fits in the end is what [`index_width`](super::index_width) asks of tensors. **Formula.** Each such operand as an
-//! expression ([`Terms`]) over dimensions, loops, threads and blocks, in which what is the same cancels; the sums of
-//! its positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a value
-//! are not looked at. What memory decides is taken to be what is said of it.
+//! that it fits in the end is what [`index_width`](super::index_width) asks of tensors. **Formula.** Each such operand
+//! as an expression ([`Terms`]) over dimensions, loops, threads and blocks, in which what is the same cancels; the sums
+//! of its positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a
+//! value are not looked at. What memory decides is taken to be what is said of it.
 
 use std::collections::BTreeMap;
 

@@ -15,23 +15,24 @@
 //! | control | all threads come to the statements that are for all threads |
 //!
 //! **Order** (docs/theory.md, Synchronisation). Agents are the threads, the elected one, and the copies. What a thread
-//! did before a [`Sync`] comes before what any does after it. A copy to shared memory begins with its issue, and has
-//! ended, for every thread, after the [`Await`] of its phase; a copy from shared memory has ended, for the elected
-//! thread, after the [`AwaitReads`] that covers its group. A copy sees what threads wrote before a [`Publish`] before
-//! a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have ended for
-//! that thread after its [`AwaitFetches`] that covers them, and for others after a [`Sync`] after that; what a
-//! [`ReleaseFetches`] covers has ended for whoever waits for its phase. Blocks have no order, but by [`Arrive`]: it
-//! releases what the first thread did, and what others did before a [`Sync`] before it, if it is said to release; the
-//! first thread of a block that arrives there later sees that, if it is said to acquire, and others after a [`Sync`] or
-//! [`Agree`] after that. Shared memory is looked at by addresses, so that buffers may share it.
+//! did before a [`BarSync`] comes before what any does after it. A copy to shared memory begins with its issue, and has
+//! ended, for every thread, after the [`MbarrierWait`] of its phase; a copy from shared memory has ended, for the
+//! elected thread, after the [`BulkWaitGroupRead`] that covers its group. A copy sees what threads wrote before a
+//! [`FenceProxyAsync`] before a [`BarSync`]. The fetches that a thread commits together are one agent: they begin with
+//! their issue, have ended for that thread after its [`CpAsyncWaitGroup`] that covers them, and for others after a
+//! [`BarSync`] after that; what a [`CpAsyncMbarrierArrive`] covers has ended for whoever waits for its phase. Blocks
+//! have no order, but by [`LastBlockTicket`]: it releases what the first thread did, and what others did before a
+//! [`BarSync`] before it, if it is said to release; the first thread of a block that arrives there later sees that, if
+//! it is said to acquire, and others after a [`BarSync`] or [`BarRedOr`] after that. Shared memory is looked at by
+//! addresses, so that buffers may share it.
 //!
 //! **Agents.** The blocks of a cluster run at one time, and so do the roles of a block: each is an agent with a program
 //! of its own, which runs until it waits for another one; nobody can go on is a violation. What an agent knows of
-//! others is a vector clock. [`SyncCluster`] makes everything known to all, or in a role to it in all blocks. A
-//! [`Release`] is a [`SyncWarp`] and hands on what the agent knows and did; to another block, that accesses are over,
-//! and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew that arrived
-//! in it, and of who issued its copies only how far they had come: the end of a copy orders no other access. At the end
-//! of [`Roles`] all threads meet. Inside an agent order is as above.
+//! others is a vector clock. [`BarrierCluster`] makes everything known to all, or in a role to it in all blocks. A
+//! [`MbarrierArrive`] is a [`BarWarpSync`] and hands on what the agent knows and did; to another block, that accesses
+//! are over, and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew
+//! that arrived in it, and of who issued its copies only how far they had come: the end of a copy orders no other
+//! access. At the end of [`Roles`] all threads meet. Inside an agent order is as above.
 //!
 //! **Phases.** Parities tell two phases apart, so a protocol is right only if no wait can meet a phase two further on.
 //! The checker demands that of the clocks, not of the order in which it runs agents (see `barriers`), so that one run
@@ -59,18 +60,18 @@
 //! | `paths` | single threads at large sizes |
 //! | `violation` | what can be wrong |
 //!
-//! [`Sync`]: crate::kernel_ir::StatementKind::BarSync
-//! [`Await`]: crate::kernel_ir::StatementKind::MbarrierWait
-//! [`AwaitReads`]: crate::kernel_ir::StatementKind::BulkWaitGroupRead
-//! [`AwaitFetches`]: crate::kernel_ir::StatementKind::CpAsyncWaitGroup
-//! [`ReleaseFetches`]: crate::kernel_ir::StatementKind::CpAsyncMbarrierArrive
-//! [`Publish`]: crate::kernel_ir::StatementKind::FenceProxyAsync
-//! [`Arrive`]: crate::kernel_ir::StatementKind::LastBlockTicket
-//! [`SyncCluster`]: crate::kernel_ir::StatementKind::BarrierCluster
-//! [`Release`]: crate::kernel_ir::StatementKind::MbarrierArrive
-//! [`SyncWarp`]: crate::kernel_ir::StatementKind::BarWarpSync
+//! [`BarSync`]: crate::kernel_ir::StatementKind::BarSync
+//! [`MbarrierWait`]: crate::kernel_ir::StatementKind::MbarrierWait
+//! [`BulkWaitGroupRead`]: crate::kernel_ir::StatementKind::BulkWaitGroupRead
+//! [`CpAsyncWaitGroup`]: crate::kernel_ir::StatementKind::CpAsyncWaitGroup
+//! [`CpAsyncMbarrierArrive`]: crate::kernel_ir::StatementKind::CpAsyncMbarrierArrive
+//! [`FenceProxyAsync`]: crate::kernel_ir::StatementKind::FenceProxyAsync
+//! [`LastBlockTicket`]: crate::kernel_ir::StatementKind::LastBlockTicket
+//! [`BarrierCluster`]: crate::kernel_ir::StatementKind::BarrierCluster
+//! [`MbarrierArrive`]: crate::kernel_ir::StatementKind::MbarrierArrive
+//! [`BarWarpSync`]: crate::kernel_ir::StatementKind::BarWarpSync
 //! [`Roles`]: crate::kernel_ir::StatementKind::Roles
-//! [`Agree`]: crate::kernel_ir::StatementKind::BarRedOr
+//! [`BarRedOr`]: crate::kernel_ir::StatementKind::BarRedOr
 
 mod access;
 mod agent;

@@ -48,7 +48,7 @@ pub(super) fn declare(
 }
 
 impl Entry<'_> {
-    /// Makes the barriers ready, before anything else. The kernel has a `Sync` before it uses one.
+    /// Makes the barriers ready, before anything else. The kernel has a `BarSync` before it uses one.
     pub(super) fn prepare_barriers(&mut self) {
         let Some((symbol, at)) = self.barriers else { return };
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
