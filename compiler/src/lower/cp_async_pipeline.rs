@@ -29,7 +29,6 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::nested_stage::{Instance, Kept};
 use super::stage::{Nest, Point};
-use super::staging::slot_after;
 use crate::domain::AxisId;
 use crate::kernel_ir::{CpAsync, ValueId};
 use crate::memory::fetch;
@@ -39,7 +38,7 @@ impl<'a> Nest<'a, '_> {
     /// Whether instances of a stage are fetched ahead in the loops of whoever reads them: not by another role, which is
     /// ahead itself.
     pub(super) fn runs_ahead(&self, at: usize) -> bool {
-        self.stage_at(at).fetches && self.around.storage[at].handing.is_none()
+        self.stage_at(at).fetches && self.pipeline(at).between.is_none()
     }
 
     fn stage_at(&self, at: usize) -> &'a Stage {
@@ -78,8 +77,8 @@ impl<'a> Nest<'a, '_> {
         (axis, iteration, exists): (AxisId, ValueId, ValueId),
         ahead: u32,
     ) {
-        let slot = self.next_slot(at);
-        let slot = slot_after(self.b, slot, ahead, self.stage_at(at).ring);
+        let slot = self.pipeline(at).slot(self.b);
+        let slot = self.pipeline(at).slot_after(self.b, slot, ahead);
         self.b.begin_if(exists);
         self.fetched_to(point, at, slot, Some((axis, iteration)));
         self.b.end_if();
@@ -100,7 +99,7 @@ impl<'a> Nest<'a, '_> {
         if !single.is_empty() {
             self.b.bar_sync();
             for at in &single {
-                let slot = self.next_slot(*at);
+                let slot = self.pipeline(*at).slot(self.b);
                 self.fetched_to(point, *at, slot, None);
             }
             self.b.cp_async_commit_group();
@@ -126,8 +125,8 @@ impl<'a> Nest<'a, '_> {
             self.b.cp_async_commit_group();
         }
         for at in fetched {
-            let slot = self.next_slot(*at);
-            self.take_slot(*at, slot);
+            let slot = self.pipeline(*at).slot(self.b);
+            self.pipeline(*at).advance(self.b, slot, None);
             let memory = self.in_slot(*at, slot);
             let instance = Instance { at: *at, stage: self.stage_at(*at), memory, around: self.around(point, None) };
             self.values.instances.push(instance);

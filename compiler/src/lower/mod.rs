@@ -8,6 +8,7 @@
 //! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
 //! | `multicast` | copies that several blocks take together |
+//! | `pipeline` | the slots of a buffer and their phases: acquire, commit, wait, release |
 //! | `role_pipeline` | what roles hand to each other |
 //! | `persistent_loop` | the loop of a persistent launch |
 //! | `cta_reduce`, `cluster_reduce`, `grid_reduce`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
@@ -35,6 +36,7 @@ mod multicast;
 pub(crate) mod nested_stage;
 mod pending_accesses;
 mod persistent_loop;
+mod pipeline;
 pub(crate) mod role_pipeline;
 mod shared_allocation;
 mod stage;
@@ -249,12 +251,12 @@ fn entry(
             (role, _) => own == role,
         };
         for (storage, analysed) in storage.iter_mut().zip(stages) {
-            if has_part(storage.handing.as_ref().map(|h| &h.between), analysed.stage.role) {
-                storage.begin(&analysed.stage, builder);
+            if has_part(storage.pipeline.between.as_ref().map(|b| &b.roles), analysed.stage.role) {
+                storage.begin(builder);
             }
         }
         for copy in copies.iter_mut().flatten() {
-            if has_part(copy.handing.as_ref().map(|h| &h.between), copy.staged.role) {
+            if has_part(copy.pipeline.between.as_ref().map(|b| &b.roles), copy.staged.role) {
                 copy.begin(builder, role);
             }
         }
@@ -276,7 +278,7 @@ fn entry(
             persistent_loop::end(builder, &copies, role);
         }
         let fetches = |storage: &nested_stage::Storage| {
-            storage.handing.as_ref().is_some_and(|h| h.in_background && Some(h.between.producer) == role)
+            storage.pipeline.between.as_ref().is_some_and(|b| b.in_background && Some(b.roles.producer) == role)
         };
         if storage.iter().any(fetches) {
             // Threads end when their fetches have.

@@ -20,13 +20,13 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
-use super::role_pipeline::FullEmptyBarriers;
+use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::stage::{Frame, Nest, Point};
-use super::staging::{slot_after, swizzled};
+use super::staging::swizzled;
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
@@ -59,24 +59,18 @@ pub enum Kept {
 }
 
 /// The buffers of a stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Storage {
     /// One for each of its components; none if it is in registers.
     buffers: Vec<BufferId>,
-    /// How one role hands it to others; none where it stays in one, or there are none.
-    pub handing: Option<FullEmptyBarriers>,
-    /// The slot of the next instance that is read, of a ring.
-    slot: Option<VariableId>,
-    /// Number of the phase modulo 2 that the barriers of that slot are in, if it has some.
-    pub parity: Option<VariableId>,
+    /// Their slots: that of the instance at hand is the one of the next instance that is read.
+    pub pipeline: Pipeline,
 }
 
 impl Storage {
     /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
-    pub fn begin(&mut self, stage: &Stage, b: &mut Builder) {
-        let zero = b.index_literal(Type::I32, 0);
-        self.slot = (!self.buffers.is_empty() && stage.ring > 1).then(|| b.variable(zero));
-        self.parity = self.handing.as_ref().map(|_| b.variable(zero));
+    pub fn begin(&mut self, b: &mut Builder) {
+        self.pipeline.begin(b, self.pipeline.between.is_some());
     }
 }
 
@@ -150,7 +144,7 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
     let mut of = |at: usize, b: &mut Builder| {
         let stage = &stages[at].stage;
         if !stage.has_buffers() {
-            return Storage::default();
+            return Storage { buffers: Vec::new(), pipeline: Pipeline::new(1, None) };
         }
         let instances = stage.instances();
         let mut buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
@@ -175,8 +169,8 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
         let between = ProducerConsumers::of_stage(stages, at);
-        let handing = between.map(|between| FullEmptyBarriers::of_stage(b, between, roles, stage));
-        Storage { buffers, handing, slot: None, parity: None }
+        let between = between.map(|between| FullEmptyBarriers::of_stage(b, between, roles, stage));
+        Storage { buffers, pipeline: Pipeline::new(stage.ring, between) }
     };
     (0..stages.len()).map(|at| of(at, b)).collect()
 }
@@ -240,12 +234,12 @@ impl<'a> Nest<'a, '_> {
         let memory: Vec<Kept> = match shared {
             // It is renewed after the arrival.
             true if stage.arrives() && stage.ring == 1 => {
-                let slot = self.next_slot(at);
+                let slot = self.pipeline(at).slot(self.b);
                 self.in_slot(at, slot)
             }
             true => {
-                let slot = self.next_slot(at);
-                self.take_slot(at, slot);
+                let slot = self.pipeline(at).slot(self.b);
+                self.pipeline(at).advance(self.b, slot, None);
                 if stage.owner != Unit::Thread {
                     self.b.bar_sync();
                 }
@@ -300,21 +294,9 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// The slot of the instance of a stage that is read next.
-    pub(super) fn next_slot(&mut self, at: usize) -> ValueId {
-        let Some(variable) = self.around.storage[at].slot else { return self.b.index_literal(Type::I32, 0) };
-        let slot = self.b.get(variable);
-        self.b.assume(slot, Range::new(0, i64::from(self.around.stages[at].stage.ring) - 1));
-        slot
-    }
-
-    /// The slot after this one is the next then.
-    pub(super) fn take_slot(&mut self, at: usize, slot: ValueId) -> ValueId {
-        let next = slot_after(self.b, slot, 1, self.around.stages[at].stage.ring);
-        if let Some(variable) = self.around.storage[at].slot {
-            self.b.set(variable, next);
-        }
-        next
+    /// The slots of a stage.
+    pub(super) fn pipeline(&self, at: usize) -> &'a Pipeline {
+        &self.around.storage[at].pipeline
     }
 
     /// What holds the components of an instance in `slot`: of a part of the block, in the part of that one.
@@ -324,7 +306,7 @@ impl<'a> Nest<'a, '_> {
         let instances = stage.instances();
         // Blocks, slots and units follow each other.
         let block = stage.is_in_workspace().then(|| self.block());
-        let slot = storage.slot.map(|_| self.b.index_convert(slot, index));
+        let slot = storage.pipeline.is_ring().then(|| self.b.index_convert(slot, index));
         let unit = stage.owner.threads().map(|size| self.unit(size));
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
         let held = |(ty, buffer): (ElementType, &BufferId)| {

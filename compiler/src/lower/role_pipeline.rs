@@ -35,94 +35,17 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::multicast;
 use super::nested_stage::{Instance, Storage};
+use super::pipeline::FullEmptyBarriers;
 use super::stage::{Around, Nest, Point};
-use super::staging::{Copy, turn};
+use super::staging::Copy;
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
-use crate::kernel_ir::{Builder, MbarrierId, Range, Receivers, Type, ValueId, VariableId};
+use crate::kernel_ir::{Range, Type, ValueId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
-use crate::plan::staged::{Multicast, Staged, Way};
-use crate::schedule::{Attach, Role, Stage};
-
-/// What is handed over: by whom, and its barriers.
-#[derive(Clone, Debug)]
-pub(super) struct FullEmptyBarriers {
-    pub between: ProducerConsumers,
-    /// Ends a phase when a slot is made.
-    pub full: MbarrierId,
-    /// Whether threads fetch it, and go on while they do.
-    pub in_background: bool,
-    /// Ends a phase when a slot has been read.
-    pub empty: MbarrierId,
-    /// The blocks of a cluster that fill a slot together.
-    multicast: Option<Multicast>,
-    /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is
-    /// then of the own readers.
-    of_all: Option<MbarrierId>,
-}
-
-impl FullEmptyBarriers {
-    /// Declares the barriers of a stage.
-    pub fn of_stage(b: &mut Builder, between: ProducerConsumers, roles: &[Role], stage: &Stage) -> Self {
-        let in_background = stage.fetches && !between.reads_own;
-        let made = in_background.then(|| roles[between.producer].threads());
-        Self { in_background, ..Self::new(b, between, roles, (stage.ring, made), None) }
-    }
-
-    /// Declares the barriers of a copy.
-    pub fn of_copy(b: &mut Builder, between: ProducerConsumers, roles: &[Role], staged: &Staged) -> Self {
-        let made = (staged.way == Way::Load).then_some(1);
-        Self::new(b, between, roles, (staged.ring, made), staged.multicast.clone())
-    }
-
-    /// `made` is how often a slot is released when it is made, if not once by each warp of the maker.
-    fn new(
-        b: &mut Builder,
-        between: ProducerConsumers,
-        roles: &[Role],
-        (slots, made): (u32, Option<u32>),
-        multicast: Option<Multicast>,
-    ) -> Self {
-        let full = b.mbarrier_of(slots, made.unwrap_or(roles[between.producer].warps));
-        let reads = (0..roles.len()).filter(|role| between.is_released_by(*role, multicast.is_some()));
-        let read: u32 = reads.map(|role| roles[role].warps).sum();
-        let read_by_all = multicast.as_ref().map_or(read, |m| read * m.blocks);
-        let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
-        let empty = b.mbarrier_of(slots, if by_first { read } else { read_by_all });
-        let of_all = by_first.then(|| b.mbarrier_of(slots, read_by_all));
-        Self { full, in_background: false, empty, between, multicast, of_all }
-    }
-
-    /// Says that a slot has been read, to all who fill it.
-    fn release_empty(&self, b: &mut Builder, slot: ValueId) {
-        let Some(multicast) = &self.multicast else { return b.mbarrier_arrive(self.empty, slot, Receivers::Own) };
-        match self.of_all {
-            Some(of_all) => {
-                b.mbarrier_arrive(self.empty, slot, Receivers::Own);
-                let first = multicast::first(b, multicast);
-                b.mbarrier_arrive(of_all, slot, Receivers::One(first));
-            }
-            None => {
-                let all = multicast::receivers(b, multicast);
-                all.into_iter().for_each(|to| b.mbarrier_arrive(self.empty, slot, to));
-            }
-        }
-    }
-
-    /// Waits until a slot may be filled: for the readers of its last instance, which ended the phase with this parity.
-    fn await_empty(&self, b: &mut Builder, slot: ValueId, parity: ValueId) {
-        b.mbarrier_wait(self.empty, slot, parity);
-        if let (Some(of_all), Some(multicast)) = (self.of_all, &self.multicast) {
-            let is_first = multicast::is_first(b, multicast);
-            b.begin_if(is_first);
-            b.mbarrier_wait(of_all, slot, parity);
-            b.end_if();
-        }
-    }
-}
+use crate::plan::staged::{Staged, Way};
+use crate::schedule::{Attach, Stage};
 
 /// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do
 /// if they are `staged`.
@@ -180,12 +103,6 @@ pub(super) fn of_threads(stage: &Stage) -> Vec<bool> {
     values.into_iter().map(|value| value.unwrap_or(true)).collect()
 }
 
-/// The parity of the phase before the one with a parity.
-fn before(b: &mut Builder, parity: ValueId) -> ValueId {
-    let one = b.index_literal(Type::I32, 1);
-    b.index_xor(parity, one)
-}
-
 impl<'a> Nest<'a, '_> {
     /// Whether the stage is one of another role: then of its nest there is what stands in the loops, for this role.
     pub(super) fn is_slice(&self) -> bool {
@@ -200,19 +117,19 @@ impl<'a> Nest<'a, '_> {
 
     /// Whether a copy is made and read by this role alone, or there are no roles.
     pub(super) fn is_own(&self, copy: &Copy<'_>) -> bool {
-        copy.handing.is_none() && self.around.role.is_none_or(|role| copy.staged.role == Some(role))
+        copy.pipeline.between.is_none() && self.around.role.is_none_or(|role| copy.staged.role == Some(role))
     }
 
     /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether
     /// it reads them.
-    fn handed(&self, k: usize) -> Vec<(Copy<'a>, FullEmptyBarriers, bool, bool)> {
+    fn handed(&self, k: usize) -> Vec<(Copy<'a>, bool, bool)> {
         let Some(role) = self.around.role else { return Vec::new() };
         let here = self.copies.iter().filter(|copy| copy.boundary == k);
         let mine = here.filter_map(|copy| {
-            let handing = copy.handing.clone().filter(|handing| handing.between.has(role))?;
-            let makes = handing.between.producer == role;
-            let reads = handing.between.consumers.contains(&role) || makes && handing.between.reads_own;
-            Some((copy.clone(), handing, makes, reads))
+            let between = &copy.pipeline.between.as_ref()?.roles;
+            let makes = between.producer == role;
+            let reads = between.consumers.contains(&role) || makes && between.reads_own;
+            between.has(role).then(|| (copy.clone(), makes, reads))
         });
         mine.collect()
     }
@@ -220,13 +137,13 @@ impl<'a> Nest<'a, '_> {
     /// Makes the copies that stand inside `k` loops, or waits for them.
     pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
         let handed = self.handed(k);
-        let issued: Vec<&(Copy<'a>, FullEmptyBarriers, bool, bool)> =
-            handed.iter().filter(|(copy, _, makes, _)| *makes && copy.staged.way == Way::Load).collect();
+        let issued: Vec<&(Copy<'a>, bool, bool)> =
+            handed.iter().filter(|(copy, makes, _)| *makes && copy.staged.way == Way::Load).collect();
         if !issued.is_empty() {
             let mut starts = Vec::with_capacity(issued.len());
-            for (copy, handing, ..) in &issued {
-                let slot = copy.slot(self.b);
-                self.await_empty(handing, slot, copy.parity);
+            for (copy, ..) in &issued {
+                let slot = copy.pipeline.slot(self.b);
+                copy.pipeline.acquire(self.b, slot);
                 starts.push((self.corners(copy, point, None), slot));
             }
             // Who starts copies goes on: others of its role may still read the last instance, and the phase that they
@@ -238,14 +155,15 @@ impl<'a> Nest<'a, '_> {
             }
             self.b.end_elect();
         }
-        for (copy, handing, makes, reads) in &handed {
-            let slot = copy.slot(self.b);
+        for (copy, makes, reads) in &handed {
+            let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
+            let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
-                Way::Store if *makes => self.await_empty(handing, slot, copy.parity),
+                Way::Store if *makes => copy.pipeline.acquire(self.b, slot),
                 Way::Load if *reads => {
-                    let ProducerConsumers { producer, consumers, reads_own } = &handing.between;
+                    let ProducerConsumers { producer, consumers, reads_own } = roles;
                     if !self.learns(k, None, |role| consumers.contains(&role) || *reads_own && *producer == role) {
-                        self.await_full(handing, slot, copy.parity);
+                        copy.pipeline.wait(self.b, slot);
                     }
                 }
                 _ => continue,
@@ -269,51 +187,36 @@ impl<'a> Nest<'a, '_> {
             if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), role) {
                 return false;
             }
-            let handing = storage[at].handing.as_ref().filter(|handing| handing.between.consumers.contains(&role));
-            if handing.is_some_and(|handing| knows(handing.between.producer)) {
+            let between = storage[at].pipeline.between.as_ref().map(|between| &between.roles);
+            if between.is_some_and(|roles| roles.consumers.contains(&role) && knows(roles.producer)) {
                 return true;
             }
         }
         false
     }
 
-    fn await_empty(&mut self, handing: &FullEmptyBarriers, slot: ValueId, parity: Option<VariableId>) {
-        let Some(parity) = parity else { return };
-        let parity = self.b.get(parity);
-        let parity = before(self.b, parity);
-        handing.await_empty(self.b, slot, parity);
-    }
-
-    fn await_full(&mut self, handing: &FullEmptyBarriers, slot: ValueId, parity: Option<VariableId>) {
-        let Some(parity) = parity else { return };
-        let parity = self.b.get(parity);
-        self.b.mbarrier_wait(handing.full, slot, parity);
-    }
-
     /// After everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
     pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
         let Some(role) = self.around.role else { return };
-        for (copy, handing, makes, _) in self.handed(k) {
-            let slot = copy.slot(self.b);
+        for (copy, makes, _) in self.handed(k) {
+            let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
-                Way::Load if handing.between.is_released_by(role, handing.multicast.is_some()) => {
-                    handing.release_empty(self.b, slot)
-                }
+                Way::Load if copy.pipeline.is_released_by(role) => copy.pipeline.release(self.b, slot),
                 Way::Load => {}
                 Way::Store if makes => {
                     self.b.fence_proxy_async();
-                    self.b.mbarrier_arrive(handing.full, slot, Receivers::Own);
+                    copy.pipeline.commit(self.b, slot);
                 }
-                Way::Store => self.store_handed(&copy, &handing, point, slot),
+                Way::Store => self.store_handed(&copy, point, slot),
             }
-            copy.advance(self.b, slot, None);
+            copy.pipeline.advance(self.b, slot, None);
         }
     }
 
     /// Copies what another role has written, in `slot`, to a tensor. The slot is free when the accelerator has read it:
     /// with a ring of n, and no other copies to wait for, that is asked n − 1 instances later.
-    fn store_handed(&mut self, copy: &Copy<'_>, handing: &FullEmptyBarriers, point: &Point, slot: ValueId) {
-        self.await_full(handing, slot, copy.parity);
+    fn store_handed(&mut self, copy: &Copy<'_>, point: &Point, slot: ValueId) {
+        copy.pipeline.wait(self.b, slot);
         let starts = self.corners(copy, point, None);
         // Groups of other copies would be counted, too.
         let released = copy.released.filter(|_| self.commits().len() == 1);
@@ -325,7 +228,7 @@ impl<'a> Nest<'a, '_> {
         self.b.end_elect();
         // What the role itself writes next may lie where the accelerator has read.
         self.b.bar_sync();
-        let Some(released) = released else { return self.b.mbarrier_arrive(handing.empty, slot, Receivers::Own) };
+        let Some(released) = released else { return copy.pipeline.release(self.b, slot) };
         let count = self.b.get(released);
         self.b.assume(count, Range::new(0, i64::from(behind)));
         // It counts what all threads of the role come to.
@@ -333,8 +236,8 @@ impl<'a> Nest<'a, '_> {
         let most = self.b.index_literal(Type::I32, i64::from(behind));
         let is_full = self.b.index_compare(Compare::Ge, count, most);
         self.b.begin_if(is_full);
-        let oldest = copy.slot_after(self.b, slot, 1);
-        self.b.mbarrier_arrive(handing.empty, oldest, Receivers::Own);
+        let oldest = copy.pipeline.slot_after(self.b, slot, 1);
+        copy.pipeline.release(self.b, oldest);
         self.b.begin_else();
         let one = self.b.index_literal(Type::I32, 1);
         let more = self.b.index_add(count, one);
@@ -347,50 +250,50 @@ impl<'a> Nest<'a, '_> {
         let analysed = &self.around.stages[at];
         let stage: &'a Stage = &analysed.stage;
         let around = self.around;
-        let Storage { handing, parity, .. } = &around.storage[at];
+        let Storage { pipeline, .. } = &around.storage[at];
         let slice = |this: &mut Self| {
             if comes(around.stages, around.staged, (at, 0), role) {
                 let instance = Instance { at, stage, memory: Vec::new(), around: this.around(point, None) };
                 this.compute(at, &instance);
             }
         };
-        let Some(handing) = handing else {
+        let Some(between) = &pipeline.between else {
             match stage.role == Some(role) {
                 true => self.instance(point, at),
                 false => slice(self),
             }
             return;
         };
-        let slot = self.next_slot(at);
-        match handing.between.producer == role {
+        let slot = pipeline.slot(self.b);
+        match between.roles.producer == role {
             true => {
-                self.await_empty(handing, slot, *parity);
-                if handing.between.reads_own {
+                pipeline.acquire(self.b, slot);
+                if between.roles.reads_own {
                     self.b.bar_sync();
                 }
                 let memory = self.renewed(at, slot);
                 let instance = Instance { at, stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
-                if handing.in_background {
-                    self.b.cp_async_mbarrier_arrive(handing.full, slot);
+                if between.in_background {
+                    self.b.cp_async_mbarrier_arrive(between.full, slot);
                 } else {
                     if stage.fetches {
                         self.b.cp_async_commit_group();
                         self.b.cp_async_wait_group(0);
                     }
-                    self.b.mbarrier_arrive(handing.full, slot, Receivers::Own);
+                    pipeline.commit(self.b, slot);
                 }
-                if handing.between.reads_own {
+                if between.roles.reads_own {
                     self.b.bar_sync();
                     self.values.instances.push(instance);
                 }
             }
             false => slice(self),
         }
-        if handing.between.consumers.contains(&role) {
+        if between.roles.consumers.contains(&role) {
             let loops = self.children.iter().find(|child| child.0 == at).map_or(0, |child| child.1);
-            if !self.learns(loops, Some(at), |other| handing.between.consumers.contains(&other)) {
-                self.await_full(handing, slot, *parity);
+            if !self.learns(loops, Some(at), |other| between.roles.consumers.contains(&other)) {
+                pipeline.wait(self.b, slot);
             }
             let memory = self.in_slot(at, slot);
             let instance = Instance { at, stage, memory, around: self.around(point, None) };
@@ -403,17 +306,13 @@ impl<'a> Nest<'a, '_> {
         let Some(role) = self.around.role else { return };
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         for at in here {
-            let Storage { handing, parity, .. } = &self.around.storage[at];
-            let Some(handing) = handing.as_ref().filter(|handing| handing.between.has(role)) else { continue };
-            let slot = self.next_slot(at);
-            if handing.between.consumers.contains(&role) {
-                self.b.mbarrier_arrive(handing.empty, slot, Receivers::Own);
+            let pipeline = &self.around.storage[at].pipeline;
+            let Some(between) = pipeline.between.as_ref().filter(|between| between.roles.has(role)) else { continue };
+            let slot = pipeline.slot(self.b);
+            if between.roles.consumers.contains(&role) {
+                pipeline.release(self.b, slot);
             }
-            let parity = *parity;
-            let next = self.take_slot(at, slot);
-            if let Some(parity) = parity {
-                turn(self.b, parity, None, next);
-            }
+            pipeline.advance(self.b, slot, None);
         }
     }
 }

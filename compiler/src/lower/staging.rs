@@ -5,12 +5,12 @@ use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::multicast;
-use super::role_pipeline::FullEmptyBarriers;
+use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{
-    Buffer, BufferId, Builder, BulkCopy, MbarrierId, Range, Sharing, TensorPart, Type, ValueId, VariableId,
+    Buffer, BufferId, Builder, BulkCopy, MbarrierId, Sharing, TensorPart, Type, ValueId, VariableId,
 };
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
@@ -30,12 +30,8 @@ pub(super) struct Copy<'a> {
     pub boundary: usize,
     /// What counts the bytes of a copy to shared memory.
     barrier: Option<MbarrierId>,
-    /// How one role hands it to others; none where it stays in one, or there are none.
-    pub handing: Option<FullEmptyBarriers>,
-    /// Number of the phase modulo 2 that the current slot's barriers are in; if it has some.
-    pub parity: Option<VariableId>,
-    /// The slot of the ring that the current instance has; none if there is one.
-    slot: Option<VariableId>,
+    /// The slots of its buffer.
+    pub pipeline: Pipeline,
     /// Of a ring to a tensor that another role hands over: instances that were copied so far, up to one less than the
     /// ring has slots.
     pub released: Option<VariableId>,
@@ -83,33 +79,6 @@ pub struct Held<'a> {
     pub starts: Vec<ValueId>,
 }
 
-/// The slot of the instance that comes `ahead` after the one that has `slot`, of so many; `ahead` is less than that.
-pub(super) fn slot_after(b: &mut Builder, slot: ValueId, ahead: u32, ring: u32) -> ValueId {
-    let ring = i64::from(ring);
-    let literal = |b: &mut Builder, n: i64| b.index_literal(Type::I32, n);
-    let ahead = literal(b, i64::from(ahead));
-    let (moved, length) = (b.index_add(slot, ahead), literal(b, ring));
-    let around = b.index_compare(Compare::Ge, moved, length);
-    let wrapped = b.index_sub(moved, length);
-    let slot = b.select(around, wrapped, moved);
-    if b.kernel().index_literal(slot).is_none() {
-        b.assume(slot, Range::new(0, ring - 1));
-    }
-    slot
-}
-
-/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance, `now` the
-/// parity, where it was read since.
-pub(super) fn turn(b: &mut Builder, parity: VariableId, now: Option<ValueId>, next: ValueId) {
-    let zero = b.index_literal(Type::I32, 0);
-    let now = now.unwrap_or_else(|| b.get(parity));
-    let one = b.index_literal(Type::I32, 1);
-    let other = b.index_xor(now, one);
-    let first = b.index_compare(Compare::Eq, next, zero);
-    let turned = b.select(first, other, now);
-    b.set(parity, turned);
-}
-
 /// Declares buffers and barriers of the copies of every stage, by stage: none if they are not `staged`.
 pub(super) fn copies<'a>(
     b: &mut Builder,
@@ -152,8 +121,8 @@ impl<'a> Copy<'a> {
             sharing: Sharing::Block,
         });
         let expects = (staged.way == Way::Load).then_some(1);
-        let handing = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, staged));
-        let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |h| h.full));
+        let between = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, staged));
+        let barrier = expects.map(|_| between.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |b| b.full));
         Self {
             staged,
             map,
@@ -161,38 +130,17 @@ impl<'a> Copy<'a> {
             index,
             boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
             barrier,
-            handing,
-            parity: None,
-            slot: None,
+            pipeline: Pipeline::new(staged.ring, between),
             released: None,
         }
     }
 
     /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
     pub fn begin(&mut self, b: &mut Builder, role: Option<usize>) {
+        self.pipeline.begin(b, self.barrier.is_some() || self.pipeline.between.is_some());
+        let is_handed = self.staged.way == Way::Store && self.pipeline.between.is_some() && self.staged.role == role;
         let zero = b.index_literal(Type::I32, 0);
-        let is_ring = self.staged.ring > 1;
-        self.parity = (self.barrier.is_some() || self.handing.is_some()).then(|| b.variable(zero));
-        self.slot = is_ring.then(|| b.variable(zero));
-        let is_handed = self.staged.way == Way::Store && self.handing.is_some() && self.staged.role == role;
-        self.released = (is_handed && is_ring).then(|| b.variable(zero));
-    }
-
-    /// The slot of the current instance.
-    pub fn slot(&self, b: &mut Builder) -> ValueId {
-        match self.slot {
-            Some(variable) => {
-                let slot = b.get(variable);
-                b.assume(slot, Range::new(0, i64::from(self.staged.ring) - 1));
-                slot
-            }
-            None => b.index_literal(Type::I32, 0),
-        }
-    }
-
-    /// The slot of the instance that comes `ahead` after the one that has `slot`; less than the length of the ring.
-    pub fn slot_after(&self, b: &mut Builder, slot: ValueId, ahead: u32) -> ValueId {
-        slot_after(b, slot, ahead, self.staged.ring)
+        self.released = (is_handed && self.pipeline.is_ring()).then(|| b.variable(zero));
     }
 
     /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices,
@@ -350,27 +298,15 @@ impl<'a> Copy<'a> {
 
     /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
     pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
-        let (barrier, parity) = (self.barrier?, self.parity?);
-        let parity = b.get(parity);
+        let barrier = self.barrier?;
+        let parity = self.pipeline.parity(b)?;
         b.mbarrier_wait(barrier, slot, parity);
         Some(parity)
     }
 
-    /// After the instance in `slot`: the next one has the next slot, and the next phase where the slots come around.
-    /// `parity` is that of the phase, where it was read since.
-    pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
-        let next = self.slot_after(b, slot, 1);
-        if let Some(variable) = self.parity {
-            turn(b, variable, parity, next);
-        }
-        if let Some(variable) = self.slot {
-            b.set(variable, next);
-        }
-    }
-
     /// What readers and writers of the instance in `slot` see, whose region starts at `starts`.
     pub fn held(&self, b: &mut Builder, slot: ValueId, starts: Vec<ValueId>, ty: Type) -> Held<'a> {
-        let base = self.slot.map(|_| {
+        let base = self.pipeline.is_ring().then(|| {
             let slot = b.index_convert(slot, ty);
             let elements = b.index_literal(ty, i64::try_from(self.staged.elements()).unwrap_or(i64::MAX));
             b.index_mul(slot, elements)

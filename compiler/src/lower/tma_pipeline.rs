@@ -105,7 +105,7 @@ impl<'a> Nest<'a, '_> {
                 let iteration = self.b.index_literal(self.index, i64::from(ahead));
                 let exists = self.b.index_compare(Compare::Lt, iteration, count);
                 let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
-                let slot = copy.slot_after(self.b, first, ahead);
+                let slot = copy.pipeline.slot_after(self.b, first, ahead);
                 self.b.begin_if(exists);
                 copy.start(self.b, &starts, slot);
                 self.b.end_if();
@@ -118,7 +118,7 @@ impl<'a> Nest<'a, '_> {
     fn slot_at(&mut self, copy: &Copy<'_>, k: usize) -> ValueId {
         match self.repeats(k) {
             false => self.b.index_literal(Type::I32, 0),
-            true => copy.slot(self.b),
+            true => copy.pipeline.slot(self.b),
         }
     }
 
@@ -141,10 +141,10 @@ impl<'a> Nest<'a, '_> {
             self.b.end_elect();
         }
         for copy in loads.iter().chain(&stores) {
-            let slot = copy.slot(self.b);
+            let slot = copy.pipeline.slot(self.b);
             let parity = copy.finish(self.b, slot);
             if copy.staged.ring == 1 && copy.staged.way == Way::Load && self.repeats(k) {
-                copy.advance(self.b, slot, parity);
+                copy.pipeline.advance(self.b, slot, parity);
             }
             self.hold(copy, slot, point);
         }
@@ -181,13 +181,13 @@ impl<'a> Nest<'a, '_> {
                 let exists = self.b.index_compare(Compare::Lt, now, most);
                 let iteration = self.b.index_add(now, ahead);
                 let starts = self.corners(copy, point, Some((axis, iteration)));
-                let slot = copy.slot(self.b);
+                let slot = copy.pipeline.slot(self.b);
                 refills.push((*copy, exists, starts, slot));
             }
         }
         let outgoing: Vec<_> = (stores.iter())
             .map(|copy| {
-                let slot = copy.slot(self.b);
+                let slot = copy.pipeline.slot(self.b);
                 (copy, self.corners(copy, point, None), slot)
             })
             .collect();
@@ -241,16 +241,16 @@ impl<'a> Nest<'a, '_> {
             self.b.bar_sync();
         }
         for (copy, _, _, slot) in &refills {
-            copy.advance(self.b, *slot, None);
+            copy.pipeline.advance(self.b, *slot, None);
         }
         for (copy, _, slot) in &outgoing {
-            copy.advance(self.b, *slot, None);
+            copy.pipeline.advance(self.b, *slot, None);
         }
     }
 
     /// The copies to tensors that the elected thread of this role starts.
     pub(super) fn commits(&self) -> Vec<Copy<'a>> {
-        let hands = |copy: &Copy<'_>| copy.handing.is_some() && copy.staged.role == self.around.role;
+        let hands = |copy: &Copy<'_>| copy.pipeline.between.is_some() && copy.staged.role == self.around.role;
         let is_started = |copy: &&Copy<'_>| copy.staged.way == Way::Store && (self.is_own(copy) || hands(copy));
         self.copies.iter().filter(is_started).cloned().collect()
     }
@@ -258,7 +258,7 @@ impl<'a> Nest<'a, '_> {
     /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been
     /// waited for.
     pub(super) fn drain(&mut self) {
-        let waits = |copy: &Copy<'_>| copy.staged.ring == 1 && (copy.boundary > 0 || copy.handing.is_some());
+        let waits = |copy: &Copy<'_>| copy.staged.ring == 1 && (copy.boundary > 0 || copy.pipeline.between.is_some());
         let stores = self.commits();
         let waited = |copy: &Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
         if !stores.iter().all(waited) {

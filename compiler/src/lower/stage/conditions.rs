@@ -163,7 +163,7 @@ impl Nest<'_, '_> {
         // knows: it is in the iteration.
         let ahead = |copy: &Copy<'_>| {
             let is_ring = copy.staged.ring > 1 && copy.staged.way == Way::Load;
-            copy.boundary == loops && is_ring && copy.handing.is_none()
+            copy.boundary == loops && is_ring && copy.pipeline.between.is_none()
         };
         let fetched = |(at, boundary): &(usize, usize)| {
             let stage = &self.around.stages[*at].stage;
