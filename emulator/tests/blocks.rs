@@ -120,7 +120,7 @@ fn a_message_without_a_fence_is_a_race() {
         "st.global.u32 [%rd0], 7;\n",
         "fence.acq_rel.gpu; st.global.u32 [%rd0], 7; st.relaxed.gpu.global.u32 [%rd1], 1;\n",
     );
-    let found = racy(2, 1, &early, 1, "one behind it is missing");
+    let found = racy(2, 1, &early, 1, "one after it is missing");
     assert!(found.detail.contains("`fence.acq_rel.gpu`"), "{found}");
 }
 

@@ -207,7 +207,7 @@ fn what_was_derived() {
         said.contains("blocks that differ in io share results: the last to arrive merges their partials"),
         "{said}"
     );
-    assert!(said.contains("behind it, what stands in mean.jo is for that block alone"), "{said}");
+    assert!(said.contains("after it, what stands in mean.jo is for that block alone"), "{said}");
 }
 
 schedule! {

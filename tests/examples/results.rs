@@ -104,7 +104,7 @@ fn column_sum() {
 fn batch_stats() {
     let sizes: &[&[i64]] = &[&[1, 4], &[7, 28], &[31, 32], &[257, 36], &[300, 132], &[1030, 4], &[5, 0]];
     let found = check("batch_stats", sizes);
-    assert!(found[0].contains("behind it, what stands in mean.jb is for that block alone"), "{}", found[0]);
+    assert!(found[0].contains("after it, what stands in mean.jb is for that block alone"), "{}", found[0]);
 }
 
 #[test]

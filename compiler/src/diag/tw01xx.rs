@@ -1159,6 +1159,6 @@ impl IntoDiagnostic for NoOutput {
         let (tensor, rank) = self.defines.unwrap_or_else(|| ("y".to_owned(), 1));
         let sizes = ["M", "N", "K"].get(..rank).map_or_else(|| "…".to_owned(), |names| names.join(", "));
         Diagnostic::new(Code::TW0132, self.span, format!("`{}` writes nothing", self.name))
-            .help(format!("declare what it computes, behind its inputs: `-> ({tensor}: f32[{sizes}])`"))
+            .help(format!("declare what it computes, after its inputs: `-> ({tensor}: f32[{sizes}])`"))
     }
 }

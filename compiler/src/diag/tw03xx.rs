@@ -101,7 +101,7 @@ impl IntoDiagnostic for ViewSplit {
             (None, _) => format!("could not prove that {extent} is a multiple of {factor}, which this view needs"),
         };
         let mut diagnostic = Diagnostic::new(Code::TW0302, span, title).note(
-            "a tensor map has one size and one stride for each axis: a split in front of a box leaves no remainder",
+            "a tensor map has one size and one stride for each axis: a split before a box leaves no remainder",
         );
         if let Some((dims, value)) = witness {
             diagnostic = diagnostic.counterexample(format!(
@@ -362,7 +362,7 @@ impl IntoDiagnostic for AttachPoint {
                 )
             }
             AttachProblem::InsideReduction(axis) => {
-                format!("`{copy}` cannot stand at `{axis}`: results are known only behind the loops over the terms")
+                format!("`{copy}` cannot stand at `{axis}`: results are known only after the loops over the terms")
             }
         };
         let note = match problem {

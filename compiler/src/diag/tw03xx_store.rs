@@ -145,10 +145,10 @@ impl IntoDiagnostic for StoreGranule {
         let Self { tensor, axis, size, multiple, witness, fact, span } = self;
         let title = match witness {
             Some(_) => format!(
-                "a copy to `{tensor}` would write behind its rows: {size} is not known to be a multiple of {multiple}"
+                "a copy to `{tensor}` would write past its rows: {size} is not known to be a multiple of {multiple}"
             ),
             None => format!(
-                "could not prove that {size} is a multiple of {multiple}, without which a copy to `{tensor}` writes behind its rows"
+                "could not prove that {size} is a multiple of {multiple}, without which a copy to `{tensor}` writes past its rows"
             ),
         };
         let mut diagnostic = Diagnostic::new(Code::TW0315, span, title).note(format!(
@@ -157,7 +157,7 @@ impl IntoDiagnostic for StoreGranule {
         if let Some((dims, bytes)) = witness {
             let behind = 16 - bytes.rem_euclid(16);
             diagnostic = diagnostic
-                .counterexample(format!("{}a row is {bytes} bytes: {behind} behind it are overwritten", prefix(&dims)));
+                .counterexample(format!("{}a row is {bytes} bytes: {behind} after it are overwritten", prefix(&dims)));
         }
         match fact {
             Some(fact) => {
@@ -209,7 +209,7 @@ impl IntoDiagnostic for UnknownStore {
                 span,
                 format!("`{copy}` would start at {start} along `{axis}`, which is not known to be at least 0"),
             )
-            .note("a copy to a tensor starts inside it: what the hardware does in front of it is not specified")
+            .note("a copy to a tensor starts inside it: what the hardware does before it is not specified")
             .help("schedule the output without `resize`, or let each thread store its elements"),
         }
     }

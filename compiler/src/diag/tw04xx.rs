@@ -408,7 +408,7 @@ impl IntoDiagnostic for BadLayout {
         if let LayoutProblem::Gaps(splits) = &problem {
             let divisors = |r: &Remainder| (2..r.extent).rev().find(|f| r.extent % f == 0 && *f < r.factor);
             let mut diagnostic = diagnostic
-                .note("a copy writes its tile without gaps: the axes of a tile are split without a remainder, but for one whose gaps lie behind the tile");
+                .note("a copy writes its tile without gaps: the axes of a tile are split without a remainder, but for one whose gaps lie after the tile");
             if let Some(split) = splits.first() {
                 diagnostic = diagnostic.counterexample(format!(
                     "{} slots make {} of {} and one of {}",
@@ -428,7 +428,7 @@ impl IntoDiagnostic for BadLayout {
             return diagnostic;
         }
         diagnostic
-            .note("a copy writes its tile as a whole: axes that count boxes and phases stand in front of all axes of the tile")
+            .note("a copy writes its tile as a whole: axes that count boxes and phases stand before all axes of the tile")
             .help(format!("without a layout it is [{}]", natural.join(", ")))
     }
 }

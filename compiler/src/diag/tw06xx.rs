@@ -274,7 +274,7 @@ impl IntoDiagnostic for IdleThreads {
                 None => format!("{idle} of {threads} threads of each block are idle in `{stage}`"),
             },
         );
-        let silence = "or silence this with `#[allow(TW0690)]` in front of the kernel";
+        let silence = "or silence this with `#[allow(TW0690)]` before the kernel";
         let warps = needed.div_euclid(WARP) + (needed % WARP).min(1);
         match role {
             Some(role) if warps * WARP < threads => {

@@ -44,7 +44,7 @@ impl IntoDiagnostic for BadRaster {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, axis, problem, span } = self;
         let new = |title: String| Diagnostic::new(Code::TW0611, span, title);
-        let rule = "a raster takes the blocks of the grid in groups along one of its axes, for all iterations of the axes behind it";
+        let rule = "a raster takes the blocks of the grid in groups along one of its axes, for all iterations of the axes after it";
         match problem {
             RasterProblem::NotOfGrid => new(format!("`{axis}` is not given to the grid here"))
                 .note(rule)
@@ -56,14 +56,14 @@ impl IntoDiagnostic for BadRaster {
                 .label(first, "here")
                 .note(rule)
                 .help("keep one of the two"),
-            RasterProblem::Last { before: Some(before) } => new(format!("no axis of the grid is behind `{axis}`"))
+            RasterProblem::Last { before: Some(before) } => new(format!("no axis of the grid is after `{axis}`"))
                 .note(rule)
                 .note(format!("groups along `{axis}` alone change no order"))
                 .help(format!("take groups along `{before}`, or `reorder` the two")),
             RasterProblem::Last { before: None } => new(format!("`{axis}` is the only axis of the grid"))
                 .note(rule)
                 .note(format!("groups along `{axis}` alone change no order"))
-                .help(format!("remove the raster, or give the grid an axis behind `{axis}`")),
+                .help(format!("remove the raster, or give the grid an axis after `{axis}`")),
             RasterProblem::Shared { host } => {
                 let host = host.unwrap_or_default();
                 new(format!("`{stage}` has no blocks of its own"))

@@ -106,7 +106,7 @@ impl IntoDiagnostic for ReducedAgain {
             "give `{reader}` an intermediate with the equation of `{name}`, and a place: `schedule … in registers at …`"
         ))
         .help("or compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
-        .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
+        .help("if repeating it is what you want, write `#[allow(TW0790)]` before the kernel")
     }
 }
 

@@ -65,7 +65,7 @@ impl IntoDiagnostic for NotTheLast {
         let Self { stage, place, problem, span } = self;
         let title = format!("blocks cannot share the reduction of `{stage}` at `{place}`");
         let diagnostic = Diagnostic::new(Code::TW0714, span, title);
-        let alone = "behind a reduction that blocks share, the last of them to arrive goes on alone";
+        let alone = "after a reduction that blocks share, the last of them to arrive goes on alone";
         match problem {
             ArrivalProblem::Inside { host, beside: None } => diagnostic
                 .note(format!("`{host}` is a stage itself: {alone}, and the others would go on without `{host}`"))
@@ -75,7 +75,7 @@ impl IntoDiagnostic for NotTheLast {
                 .help(format!("attach it to the loop of `{other}` that `{host}` stands in")),
             ArrivalProblem::Second { other, axis } => diagnostic
                 .note(format!("blocks share the reduction of `{other}`, too, along `{axis}`"))
-                .note(format!("{alone}: it would have to do alone what they share behind it"))
+                .note(format!("{alone}: it would have to do alone what they share after it"))
                 .help("make both one `fold`, with the states of both, if neither needs the other")
                 .help(format!("or leave `{axis}` to one block, or compute one of the two in a kernel of its own")),
             ArrivalProblem::Terms { host, axis } => diagnostic

@@ -294,6 +294,6 @@ impl IntoDiagnostic for FloatAtomics {
         };
         diagnostic
             .replace(span, "grid", "combine them in a fixed order: `by grid`")
-            .help("if that is what you want, write `#[allow(TW1090)]` in front of the kernel")
+            .help("if that is what you want, write `#[allow(TW1090)]` before the kernel")
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn multicast(multicast: &Multicast, staged: &Staged) -> String {
         None => "the first of them copies all".to_owned(),
     };
     format!(
-        "goes to the {blocks} blocks along {along}: {who}, and a slot is filled again behind a barrier of the cluster"
+        "goes to the {blocks} blocks along {along}: {who}, and a slot is filled again after a barrier of the cluster"
     )
 }
 

@@ -51,7 +51,7 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
         out.push_str("    persistent: as many blocks as run at one time take the tiles in turn\n");
     }
     if *dependent {
-        out.push_str("    dependent: it may begin before the launch in front of it has ended, and waits for that before it accesses memory\n");
+        out.push_str("    dependent: it may begin before the previous launch has ended, and waits for that before it accesses memory\n");
     }
     for role in kernel.map_or(&[][..], Kernel::roles) {
         let registers = role.registers.map_or_else(String::new, |n| format!(", {n} registers for each thread"));
@@ -245,13 +245,13 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             let place = format!("{}.{}", host.name, host.domain.axes[attach.leaf].name);
             let _ = writeln!(
                 out,
-                "    behind it, what stands in {place} is for that block alone; these blocks are neighbours"
+                "    after it, what stands in {place} is for that block alone; these blocks are neighbours"
             );
         }
         let own = format!("{}_", stage.name);
         for workspace in info.workspace.iter().filter(|w| w.name.starts_with(&own)) {
             let (name, element) = (&workspace.name, workspace.element);
-            let zero = if workspace.zeroed { ", zero before and behind" } else { "" };
+            let zero = if workspace.zeroed { ", zero before and after" } else { "" };
             let _ = writeln!(out, "    workspace {name}: {} of {element}{zero}", workspace.elements.display(&names));
         }
     }

@@ -82,9 +82,9 @@ pub fn text(kernel: &Kernel) -> String {
             _ if found.filled => "complete when its mbarrier ends a phase",
             Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",
             Sharing::Thread => "each element stays with one thread",
-            Sharing::Warp => "complete behind a barrier of warps",
-            Sharing::Warpgroup => "complete behind a barrier of warpgroups",
-            Sharing::Block => "complete behind a barrier of the block",
+            Sharing::Warp => "complete after a barrier of warps",
+            Sharing::Warpgroup => "complete after a barrier of warpgroups",
+            Sharing::Block => "complete after a barrier of the block",
         };
         let _ = writeln!(
             out,

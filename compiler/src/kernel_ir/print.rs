@@ -275,7 +275,7 @@ impl Printer<'_> {
                 writeln!(f, "each warp arrives at {barrier}{to}")
             }
             StatementKind::CpAsyncMbarrierArrive { barrier, slot } => {
-                writeln!(f, "each thread arrives at {} behind its fetches", self.barrier(*barrier, *slot))
+                writeln!(f, "each thread arrives at {} after its fetches", self.barrier(*barrier, *slot))
             }
             StatementKind::Roles(roles) => {
                 for (n, Role { name, warps, registers, cluster_mbarrier, body }) in roles.iter().enumerate() {

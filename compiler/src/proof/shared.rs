@@ -444,7 +444,7 @@ impl Shared {
         for at in self.cells(address, bytes) {
             self.before_write(at, COPIES + copy, true, view)?;
             if !self.is_visible(&self.cells[at], view) {
-                return Err((Kind::NotPublished, "a copy writes it behind a thread without a fence".to_owned()));
+                return Err((Kind::NotPublished, "a copy writes it after a thread without a fence".to_owned()));
             }
             self.set(at, buffer, COPIES + copy, view);
         }

@@ -356,13 +356,13 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     if !is("threads that do not write") {
         b.store(Memory::Buffer(to), thread, &value);
     }
-    if !is("no fence") && !is("fence before the write") && !is("fence behind the barrier") {
+    if !is("no fence") && !is("fence before the write") && !is("fence after the barrier") {
         b.fence_proxy_async();
     }
-    if !is("no barrier in front of the copy") {
+    if !is("no barrier before the copy") {
         b.bar_sync();
     }
-    if is("fence behind the barrier") {
+    if is("fence after the barrier") {
         b.fence_proxy_async();
     }
     b.begin_elect();
@@ -386,7 +386,7 @@ fn pipeline(b: &mut Builder, mistake: &str) {
         b.bulk_wait_group_read(u32::from(is("one group too many pending")));
     }
     b.end_elect();
-    if !is("no barrier behind the copy") {
+    if !is("no barrier after the copy") {
         b.bar_sync();
     }
     b.end_loop();
@@ -410,16 +410,16 @@ fn copies() {
         ("a parity that stays", Kind::UnderWay),
         ("fence before the write", Kind::NotPublished),
         ("no fence", Kind::NotPublished),
-        ("fence behind the barrier", Kind::NotPublished),
+        ("fence after the barrier", Kind::NotPublished),
         ("threads that do not write", Kind::Uninitialised),
-        ("no barrier in front of the copy", Kind::Race),
+        ("no barrier before the copy", Kind::Race),
         ("two copies of one element", Kind::Stale),
         ("another place in the tensor", Kind::Misaligned),
         ("a shorter run", Kind::NotWritten),
         ("no commit", Kind::StillRead),
         ("no wait for reads", Kind::StillRead),
         ("one group too many pending", Kind::StillRead),
-        ("no barrier behind the copy", Kind::StillRead),
+        ("no barrier after the copy", Kind::StillRead),
     ];
     for (mistake, kind) in mistakes {
         assert_eq!(found(mistake, 3), Some(kind), "{mistake}");
@@ -428,7 +428,7 @@ fn copies() {
     for (mistake, kind) in [("no commit", Some(Kind::Left)), ("no wait for reads", Some(Kind::Left))] {
         assert_eq!(found(mistake, 1), kind, "{mistake}");
     }
-    assert_eq!(found("no barrier behind the copy", 1), None);
+    assert_eq!(found("no barrier after the copy", 1), None);
 }
 
 /// Tiles of the outer loop over a ring of two slots, filled ahead; N trips of each tile.

@@ -431,10 +431,10 @@ pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, confl
     let (first, then) = (conflict.kind.name(), kind.name());
     let missing = match conflict.missing {
         Missing::Release => format!(
-            "block ({x}, {y}, {z}) has released nothing since: behind the {first}, a fence (`fence.acq_rel.gpu`, or `.release`) and a strong write are missing"
+            "block ({x}, {y}, {z}) has released nothing since: after the {first}, a fence (`fence.acq_rel.gpu`, or `.release`) and a strong write are missing"
         ),
         Missing::LaterFence { fence, write } => format!(
-            "the fence at {} is in front of the {first}: one behind it is missing before the strong write at {}",
+            "the fence at {} is before the {first}: one after it is missing before the strong write at {}",
             env.place_of(fence),
             env.place_of(write)
         ),
@@ -444,11 +444,11 @@ pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, confl
             own(fence)
         ),
         Missing::Sight(write) => format!(
-            "block ({x}, {y}, {z}) has released it at {}: this block has not read what that wrote, by a strong read with a fence behind it",
+            "block ({x}, {y}, {z}) has released it at {}: this block has not read what that wrote, by a strong read with a fence after it",
             env.place_of(write)
         ),
         Missing::Fence(read) => format!(
-            "{} has seen at {} what releases it: behind that, a fence (`fence.acq_rel.gpu`, or `.acquire`) is missing",
+            "{} has seen at {} what releases it: after that, a fence (`fence.acq_rel.gpu`, or `.acquire`) is missing",
             own(read),
             env.place_of(read.pc)
         ),

@@ -241,7 +241,7 @@ fn outputs_share_no_memory() {
     assert!(matches!(&reason, Reason::Aliasing { other, .. } if other == "y"), "{reason}");
     let mut given = good(5, 8);
     view(&mut given[3]).address = 0x2_0000_0004 + last;
-    assert!(check(&kernel(), &given).is_ok(), "right behind y");
+    assert!(check(&kernel(), &given).is_ok(), "right after y");
     let mut given = good(5, 8);
     view(&mut given[2]).strides = vec![16, 1];
     view(&mut given[3]).strides = vec![16, 1];
