@@ -2,7 +2,7 @@
 //! that let blocks and warps come in other orders, and gives what `reference()` does; the separate checker and the
 //! emulator notice what is left out.
 
-use crate::support::{finished, prove, runs, tried};
+use crate::support::{compiled, finished, prove, runs, tried};
 use tilewright::kernel::KernelInfo;
 use tilewright::{Device, EmulatorOptions, Graph, Tensor, schedule};
 use tilewright_cli::trial::Trial;
@@ -640,4 +640,20 @@ fn atomic_results_stand_beside_other_outputs() {
         let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
         runs(&source, &kernel, sizes, 3);
     }
+}
+
+/// A reduction across the grid has one block where it has no terms, however far its range ends before it begins. What
+/// that block shares must have offsets of 32 bits, or the other entry point runs.
+#[test]
+fn blocks_without_terms_count_for_the_width_of_indices() {
+    let source = "kernel K(x: f32[M, N]) -> (y: f32[M, N]) where N <= 32 {
+        y[i, j] = sum(|k in 2..N| x[i, k]);
+        schedule y { split j by 32 -> j1, j2; bind j2: thread; bind k, i: grid; reduce k by grid; }
+    }";
+    let kernel = compiled(source).expect("it is accepted");
+    let narrow = &kernel.entries[0];
+    let takes = |dims: &[i64]| narrow.conditions.iter().all(|c| c.holds(dims) == Ok(true));
+    // 32 partials for each row.
+    assert!(takes(&[1 << 20, 1]), "{:?}", narrow.conditions);
+    assert!(!takes(&[1 << 30, 1]), "{:?}", narrow.conditions);
 }

@@ -118,6 +118,10 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     if tiles > BLOCKS {
         return Ok(Ran::Skipped("blocks"));
     }
+    // The emulator takes no kernel with more instructions.
+    if info.ptx.text.lines().count() > 1 << 18 {
+        return Ok(Ran::Skipped("instructions"));
+    }
     let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
     let cluster = i128::from(info.launch.cluster.max(1));
     let counts = if info.launch.persistent { vec![cluster, (3 * cluster).min(tiles), tiles] } else { vec![tiles] };

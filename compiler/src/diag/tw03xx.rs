@@ -100,9 +100,8 @@ impl IntoDiagnostic for ViewSplit {
             }
             (None, _) => format!("could not prove that {extent} is a multiple of {factor}, which this view needs"),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0302, span, title).note(
-            "a tensor map has one size and one stride for each axis: a split before a box leaves no remainder",
-        );
+        let mut diagnostic = Diagnostic::new(Code::TW0302, span, title)
+            .note("a tensor map has one size and one stride for each axis: a split before a box leaves no remainder");
         if let Some((dims, value)) = witness {
             diagnostic = diagnostic.counterexample(format!(
                 "{}{value} elements make {} rows of {factor} and one of {}",

@@ -428,7 +428,9 @@ impl IntoDiagnostic for BadLayout {
             return diagnostic;
         }
         diagnostic
-            .note("a copy writes its tile as a whole: axes that count boxes and phases stand before all axes of the tile")
+            .note(
+                "a copy writes its tile as a whole: axes that count boxes and phases stand before all axes of the tile",
+            )
             .help(format!("without a layout it is [{}]", natural.join(", ")))
     }
 }

@@ -35,7 +35,7 @@ use super::atomic::Word;
 use super::stage::{Nest, Point};
 use super::value::size;
 use crate::domain::{AxisId, AxisKind};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Var, absolute};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId};
 use crate::schedule::{Stage, digits};
 use crate::source::ast::Place;
@@ -78,9 +78,11 @@ impl Count {
         b.index_max(iterations, one)
     }
 
-    /// An upper bound.
+    /// An upper bound. Where there is one block in any case, the extent may be negative, and what is multiplied by the
+    /// bound counts all the same.
     fn bound(&self) -> Expr {
-        if self.at_least_one { self.extent.add(&Expr::constant(1)) } else { self.extent.clone() }
+        let any = || absolute(&self.extent, &|_| None).add(&Expr::constant(1));
+        if self.at_least_one { any() } else { self.extent.clone() }
     }
 }
 

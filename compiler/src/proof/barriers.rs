@@ -64,8 +64,7 @@ impl Phase {
         }
         if self.arrived + count > self.arrivals {
             let (have, more) = (self.arrived, self.arrivals);
-            let what =
-                format!("{count} arrive in phase {} after {have} others, and it has {more} arrivals", self.done);
+            let what = format!("{count} arrive in phase {} after {have} others, and it has {more} arrivals", self.done);
             return Err((Kind::PhaseOpen, what));
         }
         self.arrived += count;

@@ -131,25 +131,36 @@ pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, ou
 /// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as
 /// they decide it: expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold
 /// are left out. None if one of them is too large to be written down.
+///
+/// What holds for terms alone is said of a place inside a loop over terms, or with an axis of the reduction: then
+/// [`lacks_terms`](super::idle::lacks_terms) sees it. An axis of one iteration leaves no trace of itself in what is said
+/// of it, and before the terms the place is reached without any.
 pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<Vec<Expr>> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
-    let mut conditions: Vec<Expr> = Vec::new();
+    // Each with whether it holds for terms alone.
+    let mut conditions: Vec<(Expr, bool)> = Vec::new();
     for (axis, value) in parent.domain.axes.iter().zip(&symbolic.values) {
-        conditions.push(axis.extent.sub(value).sub(&Expr::constant(1)));
-        conditions.push(value.clone());
+        let of_terms = axis.kind == AxisKind::Reduction;
+        conditions.push((axis.extent.sub(value).sub(&Expr::constant(1)), of_terms));
+        conditions.push((value.clone(), of_terms));
     }
-    conditions.extend(parent.limits.iter().map(|e| accesses::of_roots(e, parent, &symbolic)));
+    let limit = |e: &Expr| (accesses::of_roots(e, parent, &symbolic), range::is_of_terms(e, &parent.domain));
+    conditions.extend(parent.limits.iter().map(limit));
     let dims = parent.facts.dims();
-    let around = |v: Var| match (v as usize).checked_sub(dims) {
-        None => true,
-        Some(n) => parent.domain.leaves.get(n).is_some_and(|leaf| attach.around.contains(leaf)),
-    };
+    let leaf = |v: Var| (v as usize).checked_sub(dims).map(|n| parent.domain.leaves.get(n).copied());
+    let around = |v: Var| leaf(v).is_none_or(|leaf| leaf.is_some_and(|leaf| attach.around.contains(&leaf)));
+    let is_term = |v: Var| leaf(v).flatten().is_some_and(|leaf| parent.domain.axes[leaf].kind == AxisKind::Reduction);
+    let inside = idle::loop_of_terms(parent, attach).is_some();
     // What is known inside takes the other loops for 0: they are sorted out before.
-    let conditions: Vec<Expr> = conditions.iter().map(|e| parent.facts.normal(e)).collect();
-    if conditions.iter().any(Expr::is_unknown) {
+    let conditions: Vec<(Expr, bool)> = conditions.into_iter().map(|(e, t)| (parent.facts.normal(&e), t)).collect();
+    if conditions.iter().any(|(e, _)| e.is_unknown()) {
         return None;
     }
-    let known = conditions.into_iter().filter(|e| e.vars().into_iter().all(around)).map(|e| inner.normal(&e));
+    let is_said = |(e, of_terms): &(Expr, bool)| {
+        let vars = e.vars();
+        vars.iter().all(|v| around(*v)) && (!of_terms || inside || vars.into_iter().any(is_term))
+    };
+    let known = conditions.into_iter().filter(is_said).map(|(e, _)| inner.normal(&e));
     Some(known.filter(|e| !inner.proves_nonnegative(e)).collect())
 }
 

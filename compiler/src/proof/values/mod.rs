@@ -131,7 +131,14 @@ impl<'a> Data<'a> {
                         (Some(_), Some(_)) => {
                             return Err(Stop::Violated(violation(Kind::Wrong, "is not what the algorithm says")));
                         }
-                        _ => {
+                        // On drawn data all is known but registers that nobody has set.
+                        (None, Some(_)) => {
+                            return Err(Stop::Violated(violation(
+                                Kind::Wrong,
+                                "comes from a register that nothing was put in",
+                            )));
+                        }
+                        (_, None) => {
                             unknown.get_or_insert_with(|| violation(Kind::Data, "is not known"));
                         }
                     }
