@@ -8,6 +8,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `expr` | integer expressions in normal form |
+//! | `family` | what variables stand for |
 //! | `facts` | what is known of dimensions |
 //! | `linear`, `integers` | tests that inequalities, or equations of ranges, have no solution |
 //! | `magnitude`, `range` | how large an expression gets; what ranges decide |
@@ -15,6 +16,7 @@
 
 mod expr;
 mod facts;
+mod family;
 mod integers;
 mod linear;
 mod magnitude;
@@ -23,6 +25,7 @@ mod search;
 
 pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
+pub use family::Family;
 pub use integers::Integers;
 pub use linear::System;
 pub use magnitude::{absolute, grows};

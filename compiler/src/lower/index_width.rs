@@ -14,10 +14,9 @@ use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
-use crate::extent::{Atom, Expr, Facts, Var, absolute, grows};
+use crate::extent::{Atom, Expr, Facts, Family, Var, absolute, grows};
 use crate::plan::staged::MOST_ELEMENTS;
 use crate::program::{Program, expressions};
-use crate::schedule::ROOT;
 
 use super::grid_reduce::{Layout, most_blocks};
 use super::workspace;
@@ -249,8 +248,8 @@ fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexI
             let own = analysed.stage.indices.iter().find(|(a, _)| *a == axis);
             match own {
                 Some((_, e)) => absolute(e, &|v| {
-                    let root = v.checked_sub(ROOT)?;
-                    analysed.stage.domain.roots.get(root as usize).map(|root| padded[*root].clone())
+                    let root = Family::ROOT.number(v)?;
+                    analysed.stage.domain.roots.get(root).map(|root| padded[*root].clone())
                 }),
                 None => {
                     // An axis of an inner reduction or of an inlined intermediate.

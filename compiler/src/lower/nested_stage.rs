@@ -25,11 +25,11 @@ use super::stage::{Frame, Nest, Point};
 use super::staging::swizzled;
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
-use crate::extent::{Expr, Var};
+use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
-use crate::schedule::{Along, PLACEHOLDER, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
+use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ impl Instance<'_> {
         // What placeholders stand for: indices of the element, then coordinates.
         let mut at = indices.to_vec();
         let value = |b: &mut Builder, e: &Expr, at: &[ValueId], known: &[(Var, ValueId)]| {
-            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|n| at.get(n as usize)) {
+            expression(b, e, ty, &|b, v| match Family::PLACEHOLDER.number(v).and_then(|n| at.get(n)) {
                 Some(index) => b.index_convert(*index, ty),
                 None => match known.iter().find(|k| k.0 == v) {
                     Some((_, value)) => *value,
@@ -106,7 +106,7 @@ impl Instance<'_> {
             })
         };
         let Stage { coordinates, layout, .. } = self.stage;
-        let all: Vec<Expr> = (0..indices.len()).map(|n| Expr::var(PLACEHOLDER + n as Var)).collect();
+        let all: Vec<Expr> = (0..indices.len()).map(|n| Family::PLACEHOLDER.expr(n)).collect();
         let coordinate = |c: &Along| {
             if c.step == 1 && self.stage.is_of_coordinates(layout) {
                 return c.at(&all);
@@ -115,7 +115,7 @@ impl Instance<'_> {
             // there.
             let (distance, step) = (value(b, &c.distance, indices, &[]), b.index_literal(ty, c.step as i64));
             at.push(b.index_div(distance, step));
-            Expr::var(PLACEHOLDER + at.len() as Var - 1)
+            Family::PLACEHOLDER.expr(at.len() - 1)
         };
         let roots = coordinates.iter().map(coordinate).collect();
         let Spot { offset, opaque } = self.stage.spot_of(layout, roots);

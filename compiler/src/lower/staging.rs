@@ -8,14 +8,14 @@ use super::multicast;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::value::{expression, size};
 use crate::domain::AxisId;
-use crate::extent::{Expr, Var};
+use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{
     Buffer, BufferId, Builder, BulkCopy, MbarrierId, Sharing, TensorPart, Type, ValueId, VariableId,
 };
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Axis, Form, MOST_ELEMENTS, Part, Staged, Step, Way};
-use crate::schedule::{PLACEHOLDER, Role};
+use crate::schedule::Role;
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -319,9 +319,9 @@ impl Held<'_> {
     /// Element offset in the buffer of the tensor's element at `indices`, which lies in the region.
     pub fn offset(&self, b: &mut Builder, indices: &[ValueId], ty: Type) -> ValueId {
         let Self { staged, starts, .. } = self;
-        let place = |b: &mut Builder, v: Var| match v.checked_sub(PLACEHOLDER) {
+        let place = |b: &mut Builder, v: Var| match Family::PLACEHOLDER.number(v) {
             Some(d) => {
-                let index = indices[d as usize];
+                let index = indices[d];
                 if b.ty(index) == ty { index } else { b.index_convert(index, ty) }
             }
             None => b.dim(v as u16, ty),

@@ -7,6 +7,7 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::*;
+use crate::extent::Family;
 use crate::kernel_ir::{IndexOp, Kernel, Op, RegionId, Signature, StatementKind};
 use crate::plan::staged::{Boxed, NotRuns};
 use crate::region::Interval;
@@ -130,7 +131,7 @@ fn readers_look_where_copies_write() {
         let inner = i128::from(16 / element.bytes()) * next(1, widest);
         axes.push(axis(next(1, 2 * inner), inner, 1));
         for (d, axis) in axes.iter_mut().enumerate() {
-            axis.position = Expr::var(PLACEHOLDER + d as Var);
+            axis.position = Family::PLACEHOLDER.expr(d);
         }
         // A swizzled row spans all chunks.
         if swizzle != Swizzle::None && inner * i128::from(element.bytes()) != i128::from(swizzle.span()) {
@@ -243,7 +244,7 @@ fn redirected_copies_have_no_live_slot() {
             let (box_size, e) = (next(1, 7), if d == 0 { next(1, 8) } else { next(1, 2) });
             let mut axis = axis(next(1, 9), box_size, e);
             axis.size = Expr::constant(next(1, 12));
-            axis.position = Expr::var(PLACEHOLDER + d);
+            axis.position = Family::PLACEHOLDER.expr(d);
             axes.push(axis);
         }
         let start: Vec<i128> = axes.iter().map(|_| next(-9, 12)).collect();

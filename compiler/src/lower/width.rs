@@ -13,11 +13,8 @@ use std::collections::BTreeMap;
 
 use super::index_width::LIMIT;
 use super::terms::{Meaning, Terms};
-use crate::extent::{Atom, Expr, Term, Var, grows};
+use crate::extent::{Atom, Expr, Family, Term, Var, grows};
 use crate::kernel_ir::{BulkCopy, IndexOp, Kernel, Op, Range, RegionId, StatementKind, TensorPart, Type, ValueId};
-
-/// Variables from here on are none of the kernel's dimensions.
-const FRESH: Var = 1 << 20;
 
 /// Ends of a range that is small.
 const SMALL: i64 = 1 << 16;
@@ -85,7 +82,7 @@ pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
 fn looked_at(kernel: &Kernel, blocks: &Expr) -> Vec<(ValueId, Ends, i128)> {
     let numbers = Numbers {
         kernel,
-        next: FRESH,
+        next: Family::FRESH.var(0),
         blocks: None,
         ends: BTreeMap::new(),
         values: BTreeMap::new(),
@@ -307,7 +304,7 @@ impl Numbers<'_> {
 
 /// Whether an expression is of sizes alone, and not negative.
 fn is_of_sizes(e: &Expr) -> bool {
-    grows(e) && e.vars().into_iter().all(|v| v < FRESH)
+    grows(e) && e.vars().into_iter().all(Family::is_size)
 }
 
 #[cfg(test)]

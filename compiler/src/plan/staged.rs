@@ -80,7 +80,7 @@ pub struct Axis {
     /// Distance of neighbours, in elements.
     pub stride: Expr,
     /// Where an element of the tensor lies along the axis: over dimensions and
-    /// [`PLACEHOLDER`](crate::schedule::PLACEHOLDER) variables.
+    /// [`Family::PLACEHOLDER`](crate::extent::Family::PLACEHOLDER).
     pub position: Expr,
     /// What one instance holds, over dimensions and the loops around the instance.
     pub region: Interval,

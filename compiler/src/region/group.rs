@@ -1,10 +1,10 @@
 //! Parts as groups: coordinates in one of the realisations, and members as predicates.
 
 use super::known::Known;
-use super::part::{INDEX, Member, Part, Shape};
+use super::part::{Member, Part, Shape};
 use super::run::{Fit, Run, exact_quotient};
-use super::{COORDINATE, Coordinate, Group, Realisation};
-use crate::extent::{Expr, Var};
+use super::{Coordinate, Group, Realisation};
+use crate::extent::{Expr, Family};
 
 fn one() -> Expr {
     Expr::constant(1)
@@ -66,7 +66,7 @@ impl Part {
             let (start, bound) = (run.low(), run.most.clone());
             let last = start.add(&bound.sub(&one()).scale(step));
             let beyond = run.highs().iter().filter(|high| !known.proves(&high.sub(&last)));
-            let own = start.add(&Expr::var(COORDINATE + at as Var).scale(step));
+            let own = start.add(&Family::COORDINATE.expr(at).scale(step));
             limits.extend(beyond.map(|high| high.sub(&own)));
             coordinates.push(Coordinate { dims: dims.clone(), start, step, extent, bound });
         }
@@ -90,11 +90,11 @@ impl Part {
         (self.exact && axes.len() == self.boxes.len()) || self.members.iter().any(fills)
     }
 
-    /// For each request the conditions under which an element is its own, over `COORDINATE + k`.
+    /// For each request the conditions under which an element is its own, over [`Family::COORDINATE`].
     fn predicates(&self, axes: &[Coordinate], shape: Shape<'_>, known: &Known<'_>) -> Vec<Vec<Expr>> {
         let index = |d: usize| -> Expr {
             let (at, axis) = axes.iter().enumerate().find(|(_, a)| a.dims.contains(&d)).unwrap_or((0, &axes[0]));
-            let place = axis.start.add(&Expr::var(COORDINATE + at as Var).scale(axis.step));
+            let place = axis.start.add(&Family::COORDINATE.expr(at).scale(axis.step));
             let Some(place_of) = axis.dims.iter().position(|own| *own == d).filter(|_| axis.dims.len() > 1) else {
                 return place;
             };
@@ -106,17 +106,17 @@ impl Part {
         let mut unions: Vec<Vec<Expr>> = Vec::new();
         for member in &self.members {
             let mut all: Vec<Expr> = member.live.iter().filter(|row| !self.live.contains(row)).cloned().collect();
-            let forms = member.boxes.iter().enumerate().map(|(d, run)| (Expr::var(INDEX + d as Var), run));
+            let forms = member.boxes.iter().enumerate().map(|(d, run)| (Family::INDEX.expr(d), run));
             for (form, run) in forms.chain(member.number.iter().map(|(_, number, run)| (number.clone(), run))) {
                 let value = form.substitute(&|v| {
-                    let d = v.checked_sub(INDEX).filter(|d| (*d as usize) < shape.domain.len())?;
-                    Some(index(d as usize))
+                    let d = Family::INDEX.number(v).filter(|d| *d < shape.domain.len())?;
+                    Some(index(d))
                 });
                 let value = known.facts.normal(&value);
                 let own = axes
                     .iter()
                     .enumerate()
-                    .find(|(at, a)| value == a.start.add(&Expr::var(COORDINATE + *at as Var).scale(a.step)));
+                    .find(|(at, a)| value == a.start.add(&Family::COORDINATE.expr(*at).scale(a.step)));
                 let above = value.sub(&run.low());
                 let below = run.high(known).sub(&value);
                 let (mut implied, mut ends) = ((false, false), true);

@@ -8,27 +8,24 @@
 //! A request under conditions may ask for nothing where others ask for something; its ends then mean nothing. Such a
 //! request shares a hull only as what it would ask for without its conditions.
 
+use super::Request;
 use super::form::{Limits, Source, Values};
 use super::known::Known;
 use super::run::{Fit, Run};
-use super::{COORDINATE, Request};
-use crate::extent::{Expr, Var};
+use crate::extent::{Expr, Family};
 
 /// Which elements one request asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     /// For each dimension what its index is among.
     pub boxes: Vec<Run>,
-    /// Of elements in the box, those whose number over some dimensions, an expression of `INDEX + d`, is one of a run.
+    /// Of elements in the box, those whose number over some dimensions, an expression of [`Family::INDEX`], is one of a run.
     pub number: Option<((usize, usize), Expr, Run)>,
     /// Whether these are all.
     pub exact: bool,
     /// At least 0 where something is asked for.
     pub live: Vec<Expr>,
 }
-
-/// Stands for the index along dimension d.
-pub(super) const INDEX: Var = COORDINATE + (1 << 16);
 
 /// Requests with one set of coordinates.
 #[derive(Clone, Debug)]
@@ -146,7 +143,7 @@ impl Part {
             // or in that of the axes that the reader has fused, whose extents are the radices of its digits.
             let mut runs: Vec<((usize, usize), Expr, Run)> = Vec::new();
             for (span, run) in &flats {
-                runs.push((*span, shape.number(*span, &|d| Expr::var(INDEX + d as Var)), run.clone()));
+                runs.push((*span, shape.number(*span, &|d| Family::INDEX.expr(d)), run.clone()));
             }
             for (span, weights) in radices(&indices, shape, known) {
                 let number = |index: &dyn Fn(usize) -> Expr| {
@@ -157,7 +154,7 @@ impl Part {
                     && found.run.fit == Fit::Exact
                     && !found.run.is_unknown()
                 {
-                    runs.push((span, number(&|d| Expr::var(INDEX + d as Var)), found.run));
+                    runs.push((span, number(&|d| Family::INDEX.expr(d)), found.run));
                 }
             }
             let alone = |d: usize, (first, last): (usize, usize)| {

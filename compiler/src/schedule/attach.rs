@@ -16,7 +16,7 @@ use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::program::Program;
 use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
 use crate::schedule::accesses::{self, StageRead};
@@ -213,7 +213,7 @@ impl Needs<'_> {
     /// What the stages inside the place read; none after an error.
     pub fn asked(&self, diags: &mut Diagnostics) -> Option<Asked> {
         let mut asked = Asked::default();
-        let mut next = 1 << 20;
+        let mut next = Family::FRESH.var(0);
         for (at, reader) in self.stages.iter().enumerate() {
             let reads = self.reads(at, reader)?;
             if reads.is_empty() {

@@ -7,16 +7,16 @@ use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
 use super::region_ops::{Chosen, Run, laid_out, run_of};
-use super::{Along, PLACEHOLDER, ROOT, Roots, Stage, Unscheduled, buffers, idle, index_of_dims, layout};
+use super::{Along, Roots, Stage, Unscheduled, buffers, idle, index_of_dims, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
-use crate::extent::{Expr, Facts, System, Var, absolute};
+use crate::extent::{Expr, Facts, Family, System, Var, absolute};
 use crate::program::Program;
-use crate::region::{COORDINATE, Fit, Group, NotATile};
+use crate::region::{Fit, Group, NotATile};
 use crate::source::{Span, ast};
 use crate::{domain::Unit, source::ast::Place};
 
@@ -473,7 +473,7 @@ impl About<'_> {
             };
             // The row-major number of an element, from its indices.
             let row_major = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
-                let index = Expr::var(PLACEHOLDER + *d as Var);
+                let index = Family::PLACEHOLDER.expr(*d);
                 if coordinate.dims.len() == 1 {
                     return index;
                 }
@@ -609,7 +609,7 @@ fn is_lost(e: &Expr) -> bool {
 
 /// Conditions over coordinates as conditions of roots.
 fn conditions(list: &[Expr], facts: &Facts) -> Vec<Expr> {
-    let of_root = |v: Var| v.checked_sub(COORDINATE).map(|n| Expr::var(ROOT + n));
+    let of_root = |v: Var| Family::COORDINATE.number(v).map(|n| Family::ROOT.expr(n));
     list.iter().map(|e| facts.normal(e).substitute(&of_root)).collect()
 }
 
@@ -628,7 +628,7 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
 fn at_roots(roots: &Roots, reached: &[Expr], facts: &Facts) -> System {
     let mut system = facts.residue_system();
     for (n, (_, extent, _)) in roots.axes.iter().enumerate() {
-        let var = ROOT + n as Var;
+        let var = Family::ROOT.var(n);
         system.at_least(var, 0);
         system.require(&facts.with_residues(&extent.sub(&Expr::var(var)).sub(&Expr::constant(1))));
     }

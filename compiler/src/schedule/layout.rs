@@ -14,12 +14,12 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::{AXIS, Along, PLACEHOLDER, ROOT, Stage, literal};
+use super::{Along, Stage, literal};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
 use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
-use crate::extent::{Expr, Var};
+use crate::extent::{Expr, Family};
 use crate::source::{Span, ast};
 use crate::{domain::Unit, source::ast::Place};
 
@@ -174,7 +174,7 @@ impl Layout {
 
 impl Stage {
     /// Where an element lies in a slot of a buffer of the stage, before the swizzle: over the roots, as in
-    /// [`Stage::indices`], and over other axes, each of which is the variable [`AXIS`] and its number.
+    /// [`Stage::indices`], and over other axes, each of which is a variable of [`Family::AXIS`].
     pub fn place_of_axes(&self) -> Expr {
         self.place_in(&self.layout)
     }
@@ -182,8 +182,8 @@ impl Stage {
     /// The same in another layout.
     pub fn place_in(&self, layout: &Layout) -> Expr {
         let variable = |axis: AxisId| match self.domain.roots.iter().position(|root| *root == axis) {
-            Some(root) => Expr::var(ROOT + root as Var),
-            None => Expr::var(AXIS + axis as Var),
+            Some(root) => Family::ROOT.expr(root),
+            None => Family::AXIS.expr(axis),
         };
         let along = layout.axes.iter();
         along.fold(Expr::constant(0), |sum, a| sum.add(&variable(a.axis).mul(&a.stride)))
@@ -310,7 +310,7 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
     }
     let algorithm = &stage.program.algorithm;
     let dims = algorithm.axis_lists[algorithm.equations[stage.equation].axes.range()].len();
-    let indices: Vec<Expr> = (0..dims).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect();
+    let indices: Vec<Expr> = (0..dims).map(|d| Family::PLACEHOLDER.expr(d)).collect();
     let Spot { offset, opaque } = stage.spot_in(&layout, &indices);
     let is_lost = |e: &Expr| e.is_unknown() || !e.has_at_most(PLACE_TERMS);
     if is_lost(&offset) || opaque.iter().any(|(_, a, b)| is_lost(a) || is_lost(b)) {

@@ -75,7 +75,7 @@ use crate::diag::tw01xx_schedule::HiddenAxis;
 use crate::diag::tw06xx::{MisplacedUnit, UnitMisfit};
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic, Unit};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::kernel_ir::Sharing;
 use crate::program::Program;
 use crate::region::Fit;
@@ -93,20 +93,12 @@ pub struct Along {
     pub start: Expr,
     /// From one coordinate to the next.
     pub step: i128,
-    /// How far an element lies after coordinate 0: over dimensions and [`PLACEHOLDER`] variables, the indices of the
+    /// How far an element lies after coordinate 0: over dimensions and [`Family::PLACEHOLDER`], the indices of the
     /// element.
     pub distance: Expr,
     /// Most elements that an instance has along it: a number, but in global memory, where it may depend on sizes.
     pub most: Expr,
 }
-
-/// Variables from here on stand for the roots of a stage, in [`Stage::indices`].
-pub const ROOT: Var = 1 << 23;
-/// Variables from here on stand for axes of the domain that are no roots, in [`Stage::place_of_axes`].
-pub const AXIS: Var = (1 << 23) + (1 << 22);
-/// Variables from here on stand for the indices of a tensor, outermost first: in [`Along::distance`], and in the
-/// position of an axis of a staged copy.
-pub const PLACEHOLDER: Var = 1 << 24;
 
 /// A scheduled equation.
 #[derive(Clone, Debug)]
@@ -131,7 +123,7 @@ pub struct Stage {
     pub sees: Vec<usize>,
     /// The iteration domain, ops applied.
     pub domain: Domain,
-    /// Each axis of the algorithm, over dimensions and the roots of the domain: root n is the variable [`ROOT`]` + n`.
+    /// Each axis of the algorithm, over dimensions and the roots of the domain: see [`Family::ROOT`].
     pub indices: Vec<(AlgorithmAxis, Expr)>,
     /// What must hold beside that axes are in bounds, where a region ends before its box does, or the range of a
     /// reduction before its hull does (`is_of_terms`): expressions as in `indices` that are at least 0.
@@ -534,7 +526,7 @@ struct Unscheduled<'a> {
 impl Roots {
     /// The variable of the next root.
     fn next(&self) -> Expr {
-        Expr::var(ROOT + self.axes.len() as Var)
+        Family::ROOT.expr(self.axes.len())
     }
 
     /// A whole axis of the algorithm as a root.
@@ -544,7 +536,7 @@ impl Roots {
         let end = |index: IndexId| {
             // A root of one iteration is 0.
             let only = |v: Var| {
-                let extent = &self.axes.get(v.checked_sub(ROOT)? as usize)?.1;
+                let extent = &self.axes.get(Family::ROOT.number(v)?)?.1;
                 (extent.as_constant() == Some(1)).then(|| Expr::constant(0))
             };
             Some(facts.normal(&range::over(algorithm, index, &self.indices)?.substitute(&only)))
@@ -666,10 +658,10 @@ impl Roots {
 /// The root that an index runs along, one element a step.
 fn whole_root(e: &Expr, domain: &Domain) -> Option<AxisId> {
     let vars = e.vars();
-    let mut own = vars.iter().filter_map(|v| v.checked_sub(ROOT));
+    let mut own = vars.iter().filter_map(|v| Family::ROOT.number(*v));
     let (root, None) = (own.next()?, own.next()) else { return None };
-    let rest = e.sub(&Expr::var(ROOT + root));
-    (!rest.vars().contains(&(ROOT + root))).then(|| domain.roots.get(root as usize).copied()).flatten()
+    let rest = e.sub(&Family::ROOT.expr(root));
+    (!rest.vars().contains(&Family::ROOT.var(root))).then(|| domain.roots.get(root).copied()).flatten()
 }
 
 impl Stage {
@@ -762,10 +754,10 @@ impl Stage {
 impl Along {
     /// The coordinate of the element with these indices.
     pub fn at(&self, indices: &[Expr]) -> Expr {
-        self.position().substitute(&|v| indices.get(v.checked_sub(PLACEHOLDER)? as usize).cloned())
+        self.position().substitute(&|v| indices.get(Family::PLACEHOLDER.number(v)?).cloned())
     }
 
-    /// The same over [`PLACEHOLDER`] variables.
+    /// The same over [`Family::PLACEHOLDER`].
     pub fn position(&self) -> Expr {
         self.distance.floor_div(&Expr::constant(self.step))
     }

@@ -8,9 +8,9 @@ use kernel::Algorithm;
 use kernel::algorithm::{Index, IndexId};
 use tilewright_kernel as kernel;
 
-use super::{AlgorithmAxis, ROOT, ast};
+use super::{AlgorithmAxis, ast};
 use crate::domain::{AxisKind, Domain};
-use crate::extent::{Atom, Expr, Var};
+use crate::extent::{Atom, Expr, Family, Var};
 
 /// The ends of the longest range: the first index inside and the first one outside, over dimensions, and what must be
 /// at least 0 where a shorter one ends, with `index` for the axis.
@@ -38,7 +38,7 @@ pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, ex
 
 /// The root that a variable is.
 fn root(v: Var) -> Option<usize> {
-    v.checked_sub(ROOT).map(|n| n as usize)
+    Family::ROOT.number(v)
 }
 
 /// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at
@@ -123,8 +123,8 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
 
 /// Whether a limit of a stage with this domain is about terms.
 pub(crate) fn is_of_terms(limit: &Expr, domain: &Domain) -> bool {
-    let is_term = |v: Var| match v.checked_sub(super::AXIS) {
-        Some(axis) => domain.axes.get(axis as usize).is_some_and(|a| a.kind == AxisKind::Reduction),
+    let is_term = |v: Var| match Family::AXIS.number(v) {
+        Some(axis) => domain.axes.get(axis).is_some_and(|a| a.kind == AxisKind::Reduction),
         None => root(v).and_then(|n| domain.roots.get(n)).is_some_and(|a| domain.axes[*a].kind == AxisKind::Reduction),
     };
     limit.vars().into_iter().any(is_term)

@@ -13,7 +13,7 @@ use super::multicast::Along;
 use super::rules::Refused;
 use super::view::{View, ViewAxis};
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
 use crate::plan::staged::{Axis, BETWEEN_NAMES, Boxed, Form, NotRuns, Part, Staged, TileAxis, Way};
@@ -21,7 +21,7 @@ use crate::program;
 use crate::program::expressions;
 use crate::region::{Interval, interval};
 use crate::schedule::accesses::Access;
-use crate::schedule::{self, PLACEHOLDER, Stage};
+use crate::schedule::{self, Stage};
 use crate::source::{Span, ast};
 
 /// What is known of the stage that reads or writes a staged copy.
@@ -89,7 +89,7 @@ pub fn plan(
     }
     let mut axes: Vec<ViewAxis> = Vec::new();
     for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
-        let own = Ok(Expr::var(PLACEHOLDER + d as Var));
+        let own = Ok(Family::PLACEHOLDER.expr(d));
         let unrolled = |(access, facts, loops): &mut (&Access, &Facts, Loops)| {
             loops.unrolled(&access.indices[d], access, facts, &program.algorithm)
         };

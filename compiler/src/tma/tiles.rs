@@ -5,9 +5,8 @@ use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
 use super::reach::{Level, Reach, level};
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::plan::staged::{Axis, Form, Part, Staged, Step, Way};
-use crate::schedule::PLACEHOLDER;
 use crate::schedule::vector::{Along, Vector};
 
 impl Staged {
@@ -94,7 +93,7 @@ impl Staged {
     /// Along each axis, where the element of the tensor at `indices` lies: in the axis, and from the start of the
     /// region.
     pub fn places(&self, indices: &[Expr]) -> Vec<(Expr, Expr)> {
-        let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
+        let placed = |v: Var| Family::PLACEHOLDER.number(v).and_then(|d| indices.get(d)).cloned();
         let along = |axis: &Axis| {
             let position = axis.position.substitute(&placed);
             let offset = position.sub(&axis.region.start);

@@ -5,12 +5,12 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::{Emit, Goal, Nest, Point};
 use crate::domain::{AxisKind, Unit};
-use crate::extent::{Expr, Var};
+use crate::extent::{Expr, Family, Var};
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
 use crate::plan::staged::Way;
-use crate::schedule::{self, AXIS, ROOT};
+use crate::schedule::{self};
 
 /// What must hold for a point to do anything.
 #[derive(Clone, Copy)]
@@ -121,9 +121,9 @@ impl Nest<'_, '_> {
     /// Whether the number of a thread is no part of an expression over the roots, or over other axes.
     fn is_of_all(&self, e: &Expr) -> bool {
         let roots = &self.stage.domain.roots;
-        let axis = |v: Var| match v.checked_sub(AXIS) {
-            Some(axis) => Some(axis as usize),
-            None => v.checked_sub(ROOT).and_then(|n| roots.get(n as usize).copied()),
+        let axis = |v: Var| match Family::AXIS.number(v) {
+            Some(axis) => Some(axis),
+            None => Family::ROOT.number(v).and_then(|n| roots.get(n).copied()),
         };
         !e.vars().into_iter().filter_map(axis).any(|axis| self.of_threads[axis])
     }

@@ -15,7 +15,7 @@ use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;
 
 use crate::domain::{Arithmetic, AxisId};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::lower::defect::Defect;
@@ -27,7 +27,7 @@ use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::plan::Analysed;
 use crate::program::Program;
 use crate::schedule::vector::Vector;
-use crate::schedule::{AXIS, ROOT, Stage, accesses};
+use crate::schedule::{Stage, accesses};
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -284,9 +284,9 @@ impl Nest<'_, '_> {
     /// has none.
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
         let roots = &self.stage.domain.roots;
-        let root = |v: Var| match v.checked_sub(AXIS) {
-            Some(axis) => Some(values.get(axis as usize).copied().flatten()),
-            None => v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root])),
+        let root = |v: Var| match Family::AXIS.number(v) {
+            Some(axis) => Some(values.get(axis).copied().flatten()),
+            None => Family::ROOT.number(v).map(|n| roots.get(n).and_then(|root| values[*root])),
         };
         if e.vars().into_iter().any(|v| root(v) == Some(None)) {
             return None;

@@ -6,8 +6,8 @@ use tilewright_kernel::info::{Dim, DimKind};
 
 use super::text::Text;
 use crate::domain::{AxisKind, Binding, Concrete, Domain, NewAxis, Symbolic};
-use crate::extent::{Expr, Facts, Var};
-use crate::region::{COORDINATE, Fit, Loops, NotATile, Realisation, Region, Request, of_as};
+use crate::extent::{Expr, Facts, Family, Var};
+use crate::region::{Fit, Loops, NotATile, Realisation, Region, Request, of_as};
 use crate::source::Span;
 
 /// One instance of a stage for each of these.
@@ -289,7 +289,7 @@ pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
             let extents: Vec<i128> = group.axes.iter().map(|a| at(&a.extent)).collect();
             let starts: Vec<i128> = group.axes.iter().map(|a| at(&a.start)).collect();
             let condition = |e: &Expr, c: &[i128]| {
-                let e = e.substitute(&|v| Some(Expr::constant(*c.get(v.checked_sub(COORDINATE)? as usize)?)));
+                let e = e.substitute(&|v| Some(Expr::constant(*c.get(Family::COORDINATE.number(v)? as usize)?)));
                 at(&e) >= 0
             };
             each(&figures.bounds[number], |c| {
