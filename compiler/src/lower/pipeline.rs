@@ -10,8 +10,8 @@
 //!
 //! Instances take the slots of a buffer in turn, and a phase of a slot's barriers ends where the slots come around.
 //! Slots and phases are variables of the whole kernel, or of a role: a loop that is entered again goes on where it
-//! stopped. Who fills a slot, and when, is not known here: copies in place and ahead of a loop are in `tma_pipeline` and
-//! `cp_async_pipeline`, those between roles in `role_pipeline`.
+//! stopped. Who fills a slot, and when, is not known here: copies in place and ahead of a loop are in `tma_pipeline`
+//! and `cp_async_pipeline`, those between roles in `role_pipeline`.
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -150,13 +150,14 @@ impl Pipeline {
     }
 }
 
-/// What is handed over: by whom, and its barriers.
+/// The barriers of a pipeline between roles.
 #[derive(Clone, Debug)]
 pub(super) struct FullEmptyBarriers {
+    /// Who fills and reads slots.
     pub roles: ProducerConsumers,
-    /// Ends a phase when a slot is made.
+    /// Ends a phase when a slot is filled.
     pub full: MbarrierId,
-    /// Whether threads fetch it, and go on while they do.
+    /// Whether threads fill it by `cp.async`, and go on meanwhile.
     pub in_background: bool,
     /// Ends a phase when a slot has been read.
     pub empty: MbarrierId,
@@ -181,7 +182,7 @@ impl FullEmptyBarriers {
         Self::new(b, between, all, (staged.ring, made), staged.multicast.clone())
     }
 
-    /// `made` is how often a slot is released when it is made, if not once by each warp of the maker.
+    /// `made` is how many arrivals say that a slot is filled, if not one of each warp of the producer.
     fn new(
         b: &mut Builder,
         between: ProducerConsumers,

@@ -1,37 +1,37 @@
-//! What roles hand to each other: slots of shared memory, one after the other.
+//! Pipelines between roles: one role fills slots of shared memory, and others read them.
 //!
 //! Every role runs a *slice* of the kernel: its loops, in their order, with what is the role's own. A stage or copy
-//! that one role makes and others read has two barriers for each slot of its ring:
+//! that one role produces and others read has two barriers for each slot of its ring ([`Pipeline`](super::pipeline)):
 //!
 //! ```text
-//! maker                                   readers
-//! await empty, the phase before           await full
-//! renew; write …; release full            read …
-//!                                         release empty
+//! producer                                consumers
+//! acquire                                 wait
+//! start its lifetime; write …             read …
+//! commit                                  release
 //! ```
 //!
-//! A reader that waits for what another reader made of the instance waits for nothing else.
+//! A consumer that waits for what another consumer made of the instance waits for nothing else.
 //!
-//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. So do threads
-//! that fetch: each arrives when its fetches are done, and goes on to the next slot at once. If they read the instance,
-//! too, they wait for it first. What a copy *to* a tensor takes is made by the stage that writes it, and read by the
-//! role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later. If a maker
-//! reads what it makes, its threads wait for each other as in a kernel without roles. Phases are counted along the
-//! whole kernel, however often loops are entered.
+//! The bytes of a copy by the accelerator end the phase of `full` themselves: the producer expects them. So do threads
+//! that copy by `cp.async`: each arrives when its copies are done, and goes on to the next slot at once. If they read
+//! the instance, too, they wait for it first. What a copy *to* a tensor takes is produced by the stage that writes it,
+//! and consumed by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of
+//! instances later. If a producer reads what it makes, its threads wait for each other as in a kernel without roles.
+//! Phases are counted along the whole kernel, however often loops are entered.
 //!
 //! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all
-//! of them, by the readers of each, and whoever fills it waits for that. `full` of each block counts the bytes of all
-//! parts; those that come before its maker says so belong to this phase, as the last one ended before the slot was
-//! released. If the first block fills all, the others wait for their own readers before they expect bytes; that one
-//! waits for all readers, at barriers of their own: readers of blocks that are ahead must not count in a phase that
-//! others wait for. A block ends when all blocks of its cluster have told it what they had to tell.
+//! of them, by the consumers of each, and whoever fills it acquires it from all. `full` of each block counts the bytes
+//! of all parts; those that come before its producer says so belong to this phase, as the last one ended before the
+//! slot was released. If the first block fills all, the others wait for their own consumers before they expect bytes;
+//! that one waits for all consumers, at barriers of their own: consumers of blocks that are ahead must not count in a
+//! phase that others wait for. A block ends when all blocks of its cluster have told it what they had to tell.
 //!
 //! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever.
 //! **Argument.** All roles, of all blocks of a cluster, follow one order of statements, that of the kernel without
-//! roles. Each wait is for releases that come earlier in this order: of `full` for what was made just before, of
-//! `empty` for readers of an instance that is a ring older. So the earliest statement that has not been done can be
-//! done. Whether an instance comes about is decided alike in all roles: by what no thread's number is part of; and no
-//! number of a block, where they take copies together.
+//! roles. Each wait is for arrivals that come earlier in this order: at `full` for what was produced just before, at
+//! `empty` for consumers of an instance that is a ring older. So the earliest statement that has not been done can be
+//! done. Whether an instance exists must not depend on the thread index, nor, where blocks take copies together, on the
+//! block's rank: all roles decide it alike.
 
 use tilewright_kernel::algorithm::Compare;
 
