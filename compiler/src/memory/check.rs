@@ -1,9 +1,9 @@
 //! The verdict on a vectorised axis: its guards and its accesses, proved, refuted with a witness, or open.
 //!
 //! Property: a stage without a finding has, for every admissible size, only vectors that are whole, contiguous and
-//! aligned. What the expressions of [`super::vector`] do not prove is searched: admissible sizes by their sum, then
-//! points lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none
-//! is a proof. Reads may stay open where each lane can read its own element instead.
+//! aligned. What the expressions of [`schedule::vector`](crate::schedule::vector) do not prove is searched: admissible
+//! sizes by their sum, then points lexicographically. A hit is a witness; a search that visits every point of finitely
+//! many sizes and finds none is a proof. Reads may stay open where each lane can read its own element instead.
 //!
 //! What is said of all that is found is for `finding` to decide.
 

@@ -97,14 +97,15 @@ pub struct Group {
     /// The coordinates, outermost first.
     pub axes: Vec<Coordinate>,
     /// What the extents say, one end at a time: of the coordinates below their bounds those exist at which each of
-    /// these is at least 0, over dimensions, loops outside, and [`Family::COORDINATE`]. The minimum of ends that an extent is
-    /// can be much longer.
+    /// these is at least 0, over dimensions, loops outside, and
+    /// [`Family::COORDINATE`](crate::extent::Family::COORDINATE). The minimum of ends that an extent is can be much
+    /// longer.
     pub limits: Vec<Expr>,
     /// What is claimed of the coordinates: that all are asked for, or that no smaller extents would do, in each
     /// iteration.
     pub fit: Fit,
     /// Elements that are asked for: those at which all conditions `e ≥ 0` of one of these lists hold, over dimensions,
-    /// loops outside, and [`Family::COORDINATE`]. Empty: all.
+    /// loops outside, and [`Family::COORDINATE`](crate::extent::Family::COORDINATE). Empty: all.
     pub members: Vec<Vec<Expr>>,
     /// Whether `members` excludes everything that nobody asks for.
     pub is_known: bool,
