@@ -289,7 +289,7 @@ pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
             let extents: Vec<i128> = group.axes.iter().map(|a| at(&a.extent)).collect();
             let starts: Vec<i128> = group.axes.iter().map(|a| at(&a.start)).collect();
             let condition = |e: &Expr, c: &[i128]| {
-                let e = e.substitute(&|v| Some(Expr::constant(*c.get(Family::COORDINATE.number(v)? as usize)?)));
+                let e = e.substitute(&|v| Some(Expr::constant(*c.get(Family::COORDINATE.number(v)?)?)));
                 at(&e) >= 0
             };
             each(&figures.bounds[number], |c| {
