@@ -95,6 +95,16 @@ impl Symbolic {
         Self { values, variables: algebra.variables, opaque: algebra.opaque }
     }
 
+    /// The same for what is evaluated beside a reduction: it may have no terms there, and units that are given terms
+    /// come all the same. As ranges, extents of at least 1 say no more than that.
+    pub fn beside_terms(&self, facts: &Facts) -> Self {
+        let mut beside = self.clone();
+        for leaf in beside.variables.iter_mut().filter(|leaf| leaf.is_term) {
+            leaf.extent = facts.normal(&leaf.extent.maximum(&Expr::constant(1)));
+        }
+        beside
+    }
+
     /// Every axis of a domain for these values of its first roots, over whatever these are over, none where one needs
     /// another root; and the variables in them that stand for exclusive ors, each of two expressions.
     pub fn from_roots(domain: &Domain, facts: &Facts, roots: &[Expr]) -> (Vec<Option<Expr>>, Vec<Xor>) {

@@ -335,12 +335,14 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
     for (at, reader) in plan.stages.iter().enumerate() {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+        let beside = symbolic.beside_terms(&reader.facts);
         let found = plan.accesses(at, &symbolic);
         for read in found.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
                 continue;
             };
-            Reading { plan, reader, held, read, symbolic: &symbolic }.check(diags);
+            let symbolic = if read.in_terms { &symbolic } else { &beside };
+            Reading { plan, reader, held, read, symbolic }.check(diags);
         }
     }
 }
@@ -353,13 +355,17 @@ pub(super) fn share(plan: &mut Plan) {
         plan.stages.iter().map(|s| if shared(s) { Sharing::Thread } else { Sharing::Block }).collect();
     for (at, reader) in plan.stages.iter().enumerate() {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+        let beside = symbolic.beside_terms(&reader.facts);
         let reads = plan.accesses(at, &symbolic);
         for read in reads.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read).filter(|s| shared(s)) else { continue };
             let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
             // Another role numbers its threads anew.
             let sharing = match reader.role == held.role {
-                true => Reading { plan, reader, held, read, symbolic: &symbolic }.sharing(),
+                true => {
+                    let symbolic = if read.in_terms { &symbolic } else { &beside };
+                    Reading { plan, reader, held, read, symbolic }.sharing()
+                }
                 false => Sharing::Block,
             };
             found[of] = found[of].max(sharing);
