@@ -19,7 +19,8 @@ use crate::extent::{Expr, Family};
 pub(super) struct Member {
     /// For each dimension what its index is among.
     pub boxes: Vec<Run>,
-    /// Of elements in the box, those whose number over some dimensions, an expression of [`Family::INDEX`], is one of a run.
+    /// Of elements in the box, those whose number over some dimensions, an expression of [`Family::INDEX`], is one of a
+    /// run.
     pub number: Option<((usize, usize), Expr, Run)>,
     /// Whether these are all.
     pub exact: bool,

@@ -133,8 +133,8 @@ pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, ou
 /// are left out. None if one of them is too large to be written down.
 ///
 /// What holds for terms alone is said of a place inside a loop over terms, or with an axis of the reduction: then
-/// [`lacks_terms`](super::idle::lacks_terms) sees it. An axis of one iteration leaves no trace of itself in what is said
-/// of it, and before the terms the place is reached without any.
+/// [`lacks_terms`](super::idle::lacks_terms) sees it. An axis of one iteration leaves no trace of itself in what is
+/// said of it, and before the terms the place is reached without any.
 pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<Vec<Expr>> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
     // Each with whether it holds for terms alone.
