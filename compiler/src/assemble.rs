@@ -24,7 +24,7 @@ pub(crate) fn assemble(
     let mut parameters = program.parameters.clone();
     for (p, parameter) in parameters.iter_mut().enumerate() {
         if let ParameterKind::Tensor(tensor) = &mut parameter.kind {
-            tensor.alignment = alignment(p, parameter.element.bytes(), facts, stages);
+            tensor.alignment = alignment(p, parameter.element.bytes(), stages);
         }
     }
     let blocks = lower::launch_blocks(stages, facts)?;
@@ -97,7 +97,7 @@ fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
 
 /// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what
 /// the accelerator demands.
-fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed]) -> u32 {
+fn alignment(parameter: usize, element: u32, stages: &[Analysed]) -> u32 {
     let mut bytes = element;
     let staged = |s: &Analysed| s.staged.iter().any(|copy| usize::from(copy.parameter) == parameter);
     if stages.iter().any(staged) {
@@ -107,7 +107,7 @@ fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed])
         let Some(vector) = &analysed.vector else { continue };
         let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter);
         for access in own {
-            if vector.class(access, &analysed.symbolic, facts) == Class::Vector {
+            if vector.class(access, &analysed.symbolic, &analysed.stage.facts) == Class::Vector {
                 let whole = u32::try_from(vector.lanes).unwrap_or(16).saturating_mul(element);
                 bytes = bytes.max(whole.min(16));
             }
