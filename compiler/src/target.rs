@@ -32,8 +32,10 @@ pub const ROLE_REGISTERS: (u64, u64) = (24, 240);
 
 /// Bytes that one `cp.async` can move (PTX manual, `cp.async`, operand `cp-size`).
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
-/// Most arrivals of a phase (PTX manual, mbarrier).
+/// Most arrivals of a phase, and most bytes that one expects (PTX manual, "Contents of the mbarrier object").
 pub const ARRIVAL_LIMIT: u32 = (1 << 20) - 1;
+/// See [`ARRIVAL_LIMIT`].
+pub const EXPECTED_BYTES: u32 = ARRIVAL_LIMIT;
 
 /// Registers that each thread of a block holds at the launch, where the assembler is told how many threads and blocks
 /// there are: an equal part of the file, in whole steps (as the assembler was seen to give them: 168 for 384 threads; a

@@ -24,7 +24,7 @@ pub use concrete::Concrete;
 pub use symbolic::{Leaf, Symbolic, Xor};
 pub use unit::{Unit, WARP, WARPGROUP};
 
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::source::Span;
 
 /// The number of an axis in its domain.
@@ -227,6 +227,11 @@ pub trait Arithmetic {
 }
 
 impl Domain {
+    /// The axis that a variable stands for: one of [`Family::AXIS`], or a root.
+    pub fn axis_of(&self, v: Var) -> Option<AxisId> {
+        Family::AXIS.number(v).or_else(|| self.roots.get(Family::ROOT.number(v)?).copied())
+    }
+
     /// A domain whose root axes are the loop nest.
     pub fn new(roots: impl IntoIterator<Item = (NewAxis, Expr, AxisKind)>) -> Self {
         let mut domain = Self::default();

@@ -4,7 +4,7 @@
 //! own, of which only the range is known.
 
 use super::{Arithmetic, AxisKind, Domain};
-use crate::extent::{Expr, Facts, System, Var};
+use crate::extent::{Expr, Facts, Family, System, Var};
 
 /// A variable that ranges over `0..extent`.
 #[derive(Clone, Debug)]
@@ -38,9 +38,6 @@ struct Algebra<'a> {
     /// The number of the first variable.
     first: Var,
 }
-
-/// Variables that stand for exclusive ors in [`Symbolic::leaves_of`].
-const OPAQUE: Var = 1 << 25;
 
 impl Algebra<'_> {
     /// Whether an expression mentions a leaf of a reduction.
@@ -112,7 +109,7 @@ impl Symbolic {
         for (root, value) in domain.roots.iter().zip(roots) {
             values[*root] = Some(value.clone());
         }
-        let mut algebra = Algebra { facts, variables: Vec::new(), opaque: Vec::new(), first: OPAQUE };
+        let mut algebra = Algebra { facts, variables: Vec::new(), opaque: Vec::new(), first: Family::XOR.var(0) };
         domain.toward_leaves(&mut algebra, &mut values);
         (values, algebra.opaque)
     }

@@ -20,9 +20,11 @@ impl Family {
     /// Axes of a domain, by their numbers there.
     pub const AXIS: Self = Self { first: Self::ROOT.end, end: 1 << 24 };
     /// The indices of a tensor, outermost first, then coordinates of an instance.
-    pub const PLACEHOLDER: Self = Self { first: Self::AXIS.end, end: 1 << 28 };
+    pub const PLACEHOLDER: Self = Self { first: Self::AXIS.end, end: 1 << 25 };
+    /// Exclusive ors, of which only the range is known.
+    pub const XOR: Self = Self { first: Self::PLACEHOLDER.end, end: 1 << 28 };
     /// Coordinates of a region.
-    pub const COORDINATE: Self = Self { first: Self::PLACEHOLDER.end, end: (1 << 28) + (1 << 16) };
+    pub const COORDINATE: Self = Self { first: Self::XOR.end, end: (1 << 28) + (1 << 16) };
     /// Indices among which those of a region are, one for each dimension.
     pub const INDEX: Self = Self { first: Self::COORDINATE.end, end: 1 << 29 };
 

@@ -38,11 +38,11 @@
 //! memory is there from its start to its end: each access by others stands between two `BarrierCluster`.
 //!
 //! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first
-//! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]): what threads wrote before a barrier
-//! in front of that, the first thread of the last block to arrive at the same counter sees after it, and others after a
-//! barrier after that ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the kernel begins is zero
-//! when it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several blocks exclude each
-//! other.
+//! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]). What a block's threads wrote before
+//! its last barrier before that is visible to the first thread of the last block that arrives there, and to that
+//! block's other threads after its next barrier ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the
+//! kernel begins is zero when it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several
+//! blocks exclude each other.
 //!
 //! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
 //! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with

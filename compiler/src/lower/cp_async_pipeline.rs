@@ -85,7 +85,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     fn fetched_to(&mut self, point: &Point, at: usize, slot: ValueId, other: Option<(AxisId, ValueId)>) {
-        let memory = self.renewed(at, slot);
+        let memory = self.begin_lifetime(at, slot);
         let instance = Instance { at, stage: self.stage_at(at), memory, around: self.around(point, other) };
         self.compute(at, &instance);
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The barrier of each block expects all slices. A slice may come before the block has said so: the phase does not end
-//! before. That the barrier is in this phase, and the slot read, is what the barrier of the cluster in front says.
+//! before. That the barrier is in this phase, and the slot read, is what the barrier of the cluster before it says.
 //! Roles tell each other without one (`role_pipeline`).
 
 use std::collections::BTreeMap;

@@ -243,7 +243,7 @@ impl<'a> Nest<'a, '_> {
                 if stage.owner != Unit::Thread {
                     self.b.bar_sync();
                 }
-                self.renewed(at, slot)
+                self.begin_lifetime(at, slot)
             }
             false => {
                 let count = registers(stage);
@@ -344,16 +344,16 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The same, for an instance that is to be written.
-    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
+    pub(super) fn begin_lifetime(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         for buffer in &self.around.storage[at].buffers {
             self.b.lifetime_start(*buffer, slot);
         }
         self.in_slot(at, slot)
     }
 
-    /// Begins the instance that the last of several blocks writes, in a buffer of its own: nobody has written to it in
-    /// front of the arrival.
-    pub(super) fn renew_behind_arrival(&mut self) {
+    /// Begins the instance that the last of several blocks writes, in a buffer of its own: nobody has written to it
+    /// before the arrival.
+    pub(super) fn start_lifetime_after_arrival(&mut self) {
         let Some(target) = self.target.clone().filter(|target| target.stage.ring == 1) else { return };
         let buffers = target.memory.iter().filter_map(|kept| match kept {
             Kept::Buffer { buffer, .. } => Some(*buffer),

@@ -271,7 +271,7 @@ impl<'a> Nest<'a, '_> {
                 if between.roles.reads_own {
                     self.b.bar_sync();
                 }
-                let memory = self.renewed(at, slot);
+                let memory = self.begin_lifetime(at, slot);
                 let instance = Instance { at, stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
                 if between.in_background {

@@ -155,7 +155,7 @@ impl<'a> Copy<'a> {
             if b.ty(start) == Type::I32 {
                 return start;
             }
-            // Far enough in front that a region there ends in front, too.
+            // Far enough before the tensor that a region there ends before it, too.
             let (first, last) = (b.index_literal(Type::I64, FAR_IN_FRONT), b.index_literal(Type::I64, MOST_ELEMENTS));
             let start = b.index_max(start, first);
             let start = b.index_min(start, last);

@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::{self, Binary, Run, Source, Value, ValueId};
 
 use super::Stage;
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts, Family, Var};
+use crate::extent::{Expr, Facts, Var};
 use crate::program::expressions::{Scope, index, offset, tensor};
 use crate::program::{INLINE_LIMIT, Program};
 use crate::source::Span;
@@ -50,13 +50,7 @@ pub struct Inner {
 
 /// An expression over the roots of a stage, as [`Stage::indices`] are, or over other axes of it, over its leaves.
 pub fn of_roots(e: &Expr, stage: &Stage, symbolic: &Symbolic) -> Expr {
-    e.substitute(&|v| match Family::AXIS.number(v) {
-        Some(axis) => symbolic.values.get(axis).cloned(),
-        None => {
-            let root = stage.domain.roots.get(Family::ROOT.number(v)?)?;
-            Some(symbolic.values[*root].clone())
-        }
-    })
+    e.substitute(&|v| symbolic.values.get(stage.domain.axis_of(v)?).cloned())
 }
 
 /// The expressions of a stage's own axes.

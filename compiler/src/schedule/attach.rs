@@ -249,9 +249,7 @@ impl Needs<'_> {
                 if !read.in_terms && (at == self.attach.stage || is_beside) {
                     asked.beside_terms = Some(at);
                 }
-                if let Some(wider) = self.wider(at) {
-                    asked.wider = Some(wider);
-                }
+                asked.wider = self.wider(at).or(asked.wider);
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
             }

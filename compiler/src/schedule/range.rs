@@ -23,7 +23,7 @@ pub(super) struct Hull {
 /// The hull of the ranges from `lower` to `upper`, expressions over dimensions and roots with these extents; `index` is
 /// the axis itself. None if the ends are not monotone in the roots.
 pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, extents: &[&Expr]) -> Option<Hull> {
-    let extent = |v: Var| root(v).and_then(|n| extents.get(n)).copied();
+    let extent = |v: Var| extents.get(Family::ROOT.number(v)?).copied();
     let (least, most) = (extreme(lower, false, &extent)?, extreme(upper, true, &extent)?);
     let index = index(&least);
     let mut limits = Vec::new();
@@ -34,11 +34,6 @@ pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, ex
         limits.push(upper.sub(&index).sub(&Expr::constant(1)));
     }
     Some(Hull { lower: least, upper: most, limits })
-}
-
-/// The root that a variable is.
-fn root(v: Var) -> Option<usize> {
-    Family::ROOT.number(v)
 }
 
 /// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at
@@ -123,9 +118,6 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
 
 /// Whether a limit of a stage with this domain is about terms.
 pub(crate) fn is_of_terms(limit: &Expr, domain: &Domain) -> bool {
-    let is_term = |v: Var| match Family::AXIS.number(v) {
-        Some(axis) => domain.axes.get(axis).is_some_and(|a| a.kind == AxisKind::Reduction),
-        None => root(v).and_then(|n| domain.roots.get(n)).is_some_and(|a| domain.axes[*a].kind == AxisKind::Reduction),
-    };
-    limit.vars().into_iter().any(is_term)
+    let kind = |v: Var| Some(domain.axes.get(domain.axis_of(v)?)?.kind);
+    limit.vars().into_iter().any(|v| kind(v) == Some(AxisKind::Reduction))
 }

@@ -13,9 +13,7 @@ use tilewright_kernel::tensor_map::{GRANULE, MAX_BOX, Promotion, Swizzle};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::plan::staged::{BETWEEN_NAMES, Form, NotRuns, Part, Staged, Step};
-
-/// Most bytes of an instance: a phase of an mbarrier counts no more (PTX manual, "Contents of the mbarrier object").
-const MOST_BYTES: i128 = (1 << 20) - 1;
+use crate::target::EXPECTED_BYTES;
 
 impl Staged {
     /// Chooses the form. A run needs no tensor map, which a multiprocessor would have to fetch before the first copy,
@@ -39,7 +37,7 @@ impl Staged {
         }
         let bytes = i128::from(self.element.bytes());
         let boxed = self.axes.iter().try_fold(bytes, |n, a| n.checked_mul(a.boxes().checked_mul(a.boxed.box_size)?));
-        if boxed.is_none_or(|n| n > MOST_BYTES) {
+        if boxed.is_none_or(|n| n > i128::from(EXPECTED_BYTES)) {
             return Err(NotRuns::TooLong);
         }
         for axis in &self.axes {

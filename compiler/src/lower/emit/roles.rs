@@ -13,10 +13,10 @@ use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
 use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, ValueId};
-use crate::target::{WARP, WARPGROUP, register_limit};
+use crate::target::{BLOCK_LIMIT, WARP, WARPGROUP, register_limit};
 
 /// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
-const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;
+const FIRST_BARRIER: u32 = 1 + BLOCK_LIMIT / WARPGROUP;
 
 /// The role that is emitted.
 #[derive(Clone, Debug)]

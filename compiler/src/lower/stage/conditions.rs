@@ -5,12 +5,12 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::{Emit, Goal, Nest, Point};
 use crate::domain::{AxisKind, Unit};
-use crate::extent::{Expr, Family, Var};
+use crate::extent::Expr;
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
 use crate::plan::staged::Way;
-use crate::schedule::{self};
+use crate::schedule;
 
 /// What must hold for a point to do anything.
 #[derive(Clone, Copy)]
@@ -120,12 +120,8 @@ impl Nest<'_, '_> {
 
     /// Whether the number of a thread is no part of an expression over the roots, or over other axes.
     fn is_of_all(&self, e: &Expr) -> bool {
-        let roots = &self.stage.domain.roots;
-        let axis = |v: Var| match Family::AXIS.number(v) {
-            Some(axis) => Some(axis),
-            None => Family::ROOT.number(v).and_then(|n| roots.get(n).copied()),
-        };
-        !e.vars().into_iter().filter_map(axis).any(|axis| self.of_threads[axis])
+        let domain = &self.stage.domain;
+        !e.vars().into_iter().filter_map(|v| domain.axis_of(v)).any(|axis| self.of_threads[axis])
     }
 
     /// Whether the loops around here are those of the terms.

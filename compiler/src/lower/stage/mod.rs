@@ -283,16 +283,13 @@ impl Nest<'_, '_> {
     /// The value of an expression over the roots, as [`Stage::indices`] are, or over other axes; none if one of them
     /// has none.
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
-        let roots = &self.stage.domain.roots;
-        let root = |v: Var| match Family::AXIS.number(v) {
-            Some(axis) => Some(values.get(axis).copied().flatten()),
-            None => Family::ROOT.number(v).map(|n| roots.get(n).and_then(|root| values[*root])),
-        };
-        if e.vars().into_iter().any(|v| root(v) == Some(None)) {
+        let domain = &self.stage.domain;
+        let value = |v: Var| domain.axis_of(v).and_then(|axis| values.get(axis).copied().flatten());
+        if e.vars().into_iter().any(|v| !Family::is_size(v) && value(v).is_none()) {
             return None;
         }
         let ty = self.index;
-        Some(expression(self.b, e, ty, &|b, v| root(v).flatten().unwrap_or_else(|| b.dim(v as u16, ty))))
+        Some(expression(self.b, e, ty, &|b, v| value(v).unwrap_or_else(|| b.dim(v as u16, ty))))
     }
 
     /// The algorithm's axes at a point.

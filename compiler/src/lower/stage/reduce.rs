@@ -83,7 +83,7 @@ impl Nest<'_, '_> {
             if let Some((layout, first)) = &across {
                 self.across_blocks(layout, *first, reduction, point, &starts);
                 if self.stage.arrives() {
-                    self.renew_behind_arrival();
+                    self.start_lifetime_after_arrival();
                 }
             }
             if self.stage.place != Place::Registers {
