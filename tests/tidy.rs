@@ -150,21 +150,21 @@ fn code_only_keeps_code() {
 }
 
 #[test]
-fn every_code_has_a_page_and_the_crate_has_it() {
-    let pages: BTreeMap<String, String> = files("runtime/errors", &["md"])
-        .into_iter()
-        .map(|f| (f.path.trim_start_matches("runtime/errors/").trim_end_matches(".md").to_owned(), f.text))
-        .collect();
+fn every_code_has_a_file_and_the_crate_its_page() {
+    let in_codes = files("compiler/src/diag/codes", &["rs"]);
+    let named = |f: &File| f.path.trim_start_matches("compiler/src/diag/codes/").trim_end_matches(".rs").to_owned();
+    let file_of = |code: &Code| format!("{}_{}", code.row().code.to_lowercase(), code.row().name.replace('-', "_"));
     assert_eq!(
-        pages.keys().cloned().collect::<BTreeSet<_>>(),
-        all_codes(),
-        "files of runtime/errors and the table of codes"
+        in_codes.iter().map(named).filter(|name| name != "mod").collect::<BTreeSet<_>>(),
+        Code::ALL.iter().map(file_of).collect(),
+        "files of compiler/src/diag/codes and the list of codes"
     );
     let listed: BTreeSet<String> = tilewright::errors::codes().map(str::to_owned).collect();
-    assert_eq!(listed, all_codes(), "the table in runtime/src/errors.rs and the table of codes");
-    for (code, text) in &pages {
-        assert_eq!(tilewright::errors::page(code), Some(text.as_str()), "the page of {code}");
-        let unknown: Vec<_> = codes(text).difference(&all_codes()).cloned().collect();
+    assert_eq!(listed, all_codes(), "the pages of the crate `tilewright` and the list of codes");
+    for code in Code::ALL {
+        let page = code.row().page();
+        assert_eq!(tilewright::errors::page(code.row().code), Some(page.as_str()), "the page of {code}");
+        let unknown: Vec<_> = codes(&page).difference(&all_codes()).cloned().collect();
         assert!(unknown.is_empty(), "the page of {code} mentions {unknown:?}");
     }
 }
@@ -202,7 +202,7 @@ fn every_code_is_used() {
         used_words.extend(words(&code_only(&file.text)).map(str::to_owned));
     }
     let mut used = BTreeSet::new();
-    for file in sources.iter().filter(|f| f.path.starts_with("compiler/src/diag/tw")) {
+    for file in sources.iter().filter(|f| f.is_in("compiler/src/diag/codes")) {
         let code = code_only(&file.text);
         for block in code.split("impl IntoDiagnostic for ").skip(1) {
             let payload = words(block).next().expect("the name of a payload");

@@ -2,7 +2,7 @@
 //!
 //! The attribute is read here and goes no further: rustc would call the code an unknown lint.
 
-use crate::diag::tw00xx::{UselessAllow, UselessReason};
+use crate::diag::codes::{UselessAllow, UselessReason};
 use crate::diag::{Code, Diagnostics, Level};
 use crate::source::{Span, ast};
 

@@ -34,8 +34,8 @@ use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
-use crate::diag::tw90xx::Internal;
-use crate::diag::{Diagnostics, tw02xx, tw04xx, tw05xx};
+use crate::diag::Diagnostics;
+use crate::diag::codes::{self, Internal};
 use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::memory::check::Check;
@@ -168,7 +168,7 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);
     let copy = program.stages.iter().find(|s| Some(s.ast.name.text.as_str()) == name);
     let head = stage.map(|s| s.stage.span).or(copy.map(|c| c.ast.head));
-    diags.report(tw05xx::SharedBudget {
+    diags.report(codes::SharedBudget {
         buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
         bytes: bytes(&largest),
         limit: target::SHARED_BYTES,
@@ -190,7 +190,7 @@ fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags
     let mut parts = held.parts;
     parts.sort_by_key(|part| std::cmp::Reverse(part.1));
     let largest = stages.iter().find(|s| parts.first().is_some_and(|part| part.0 == s.stage.name));
-    diags.report(tw05xx::RegisterPressure {
+    diags.report(codes::RegisterPressure {
         words: held.words,
         limit,
         threads: (limit < target::REGISTER_LIMIT).then_some(threads),
@@ -266,7 +266,7 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
                 |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
             let earlier =
                 if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
-            diags.report(tw02xx::Contradiction { span: fact.span, earlier, alone });
+            diags.report(codes::Contradiction { span: fact.span, earlier, alone });
             None
         }
     }
@@ -306,7 +306,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
         schedule::check_loops(&stage.program, &stage.facts, &stage, &mut found);
         let Some(accesses::Accesses { tensors: accesses, stages: reads }) = accesses else {
             let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
-            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });
+            found.report(codes::InlinedTooFar { stage: stage.name.clone(), limit, span });
             continue;
         };
         let vector = Vector::of(&stage, &stage.facts);
@@ -315,7 +315,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
                 let of_terms = schedule::is_of_terms(limit, &stage.domain);
                 let limit = accesses::of_roots(limit, &stage, &symbolic);
                 if !vector.is_uniform(&limit, &symbolic, &stage.facts) {
-                    found.report(tw04xx::CutVector {
+                    found.report(codes::CutVector {
                         stage: stage.name.clone(),
                         axis: stage.domain.axes[vector.axis].name.clone(),
                         lanes: vector.lanes,

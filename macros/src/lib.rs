@@ -10,8 +10,9 @@ mod expand;
 mod report;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use tilewright_compiler::compile;
+use tilewright_compiler::diag::Code;
 use tilewright_compiler::source::{Position, TokenBuffer, TokenMap};
 
 /// Compiles the kernels inside. Call it as `tilewright::schedule!`.
@@ -22,6 +23,22 @@ pub fn __schedule(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     // The compiler has no state that a panic could leave broken: its input is only read.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| schedule(&krate, body)));
     result.unwrap_or_else(|payload| panicked(&*payload)).into()
+}
+
+/// The pages of the diagnostic codes, for `tilewright::errors`: a module of documentation for each code, and `PAGES`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn __error_pages(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let pages = Code::ALL.iter().map(|code| (code.row().code, code.row().page()));
+    let (codes, pages): (Vec<&str>, Vec<String>) = pages.unzip();
+    let modules = codes.iter().map(|code| format_ident!("{}", code.to_lowercase()));
+    quote! {
+        #(#[doc = #pages] pub mod #modules {})*
+
+        /// Every code and its page, in order.
+        const PAGES: &[(&str, &str)] = &[#((#codes, #pages)),*];
+    }
+    .into()
 }
 
 /// The path of the crate `tilewright` in front, and the rest.

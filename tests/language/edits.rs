@@ -36,8 +36,7 @@ fn sources() -> Vec<(String, TokenStream)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut list = Vec::new();
     for &code in Code::ALL {
-        let page =
-            std::fs::read_to_string(root.join(format!("runtime/errors/{code}.md"))).expect("a page for each code");
+        let page = code.row().page();
         let Some((_, section)) = page.split_once("\n## Wrong\n\n```text\n") else { continue };
         let Some((text, _)) = section.split_once("\n```\n") else { continue };
         list.push((format!("page {code}"), text.parse().expect("Rust tokens")));

@@ -1,7 +1,6 @@
 //! The pages of the diagnostic codes: the wrong example is refused with exactly this code, the right one compiles.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Level, Renderer};
@@ -35,17 +34,11 @@ fn example<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
     section.split_once("\n```\n").map(|(text, _)| text)
 }
 
-fn page(code: Code) -> String {
-    let name = format!("{code}.md");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime/errors").join(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 #[test]
 fn wrong_examples_are_refused_with_their_code() {
     let mut failures = String::new();
     for &code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
-        let page = page(code);
+        let page = code.row().page();
         let Some(source) = example(&page, "Wrong") else {
             failures += &format!("{code} has no wrong example\n");
             continue;
@@ -62,7 +55,7 @@ fn wrong_examples_are_refused_with_their_code() {
 fn right_examples_compile() {
     let mut failures = String::new();
     for &code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
-        let page = page(code);
+        let page = code.row().page();
         let Some(source) = example(&page, "Right") else {
             failures += &format!("{code} has no right example\n");
             continue;
@@ -78,7 +71,7 @@ fn right_examples_compile() {
 #[test]
 fn pages_have_one_form() {
     for &code in Code::ALL {
-        let page = page(code);
+        let page = code.row().page();
         let title = format!("# {code}: {}\n\n", code.row().summary);
         assert!(page.starts_with(&title), "the page of {code} starts with its row of the table: {title}");
         assert_eq!(

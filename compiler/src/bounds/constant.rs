@@ -14,7 +14,7 @@ use super::report;
 use super::walk::sides;
 use super::witness::{self, Limit};
 use crate::diag::Diagnostics;
-use crate::diag::tw09xx::{AlwaysOutside, ConstantCondition, EmptyRange, NeedlessOr};
+use crate::diag::codes::{AlwaysOutside, ConstantCondition, EmptyRange, NeedlessOr};
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
 

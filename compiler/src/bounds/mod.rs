@@ -42,7 +42,7 @@ use kernel::{Constraint, Relation, Size};
 use tilewright_kernel as kernel;
 
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx::InlinedTooFar;
+use crate::diag::codes::InlinedTooFar;
 use crate::extent::{Expr, Facts};
 use crate::program::{INLINE_LIMIT, Obligation, Program};
 

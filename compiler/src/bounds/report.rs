@@ -11,9 +11,9 @@ use super::remedy;
 use super::walk::{Failure, Given};
 use super::witness::{self, Goal, Limit, Step, Witness, equation_axes};
 use crate::diag::Diagnostics;
-use crate::diag::tw09xx::{IndexDivisor, OutOfBounds, Witness as Told, ZeroDivisor};
-use crate::diag::tw10xx::{EmptyArgmax, PlaceOutside};
-use crate::diag::tw90xx::Internal;
+use crate::diag::codes::{
+    EmptyArgmax, IndexDivisor, Internal, OutOfBounds, PlaceOutside, Witness as Told, ZeroDivisor,
+};
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
 use crate::source::Span;

@@ -1,46 +1,29 @@
 //! What can go wrong, as data, and the only place that writes prose for users.
 //!
-//! A check reports a payload struct that holds facts (names, sizes, spans). The file of its family (`tw00xx.rs`,
-//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`Renderer`] turns that into text. To add a diagnostic:
-//! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
+//! A check reports a payload struct that holds facts (names, sizes, spans). The file of its code turns the payload into
+//! a [`Diagnostic`]; [`Renderer`] turns that into text. To add a diagnostic: one file in `codes`, and its line in the
+//! list there.
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `code` | all codes |
+//! | `codes` | one file a code: row, page, payloads, words |
+//! | `words` | phrases that several of them have in common |
 //! | `sink` | collects findings: no duplicates, in source order, not too many |
 //! | `edit`, `suggest` | proposed edits as data; the closest known name |
 //! | `render`, `snippet` | diagnostics as text; the places of the source |
 
-mod code;
+pub mod codes;
 mod edit;
 mod render;
 mod sink;
 mod snippet;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub mod suggest;
-pub mod tw00xx;
-pub mod tw01xx;
-pub mod tw01xx_schedule;
-pub mod tw02xx;
-pub mod tw03xx;
-pub mod tw03xx_fetch;
-pub mod tw03xx_multicast;
-pub mod tw03xx_store;
-pub mod tw04xx;
-pub mod tw04xx_buffer;
-pub mod tw05xx;
-pub mod tw05xx_roles;
-pub mod tw06xx;
-pub mod tw06xx_grid;
-pub mod tw07xx;
-pub mod tw07xx_arrival;
-pub mod tw09xx;
-pub mod tw10xx;
-pub mod tw90xx;
 
-pub use code::{Code, Row};
+pub use codes::{Code, Row};
 pub use edit::{Change, Edit};
 pub use render::{Message, Renderer};
 pub use sink::{Diagnostics, Report};

@@ -1,7 +1,7 @@
 //! Vectors that the padding of a layout takes apart.
 
 use crate::diag::Diagnostics;
-use crate::diag::tw04xx_buffer::LaidOutVector;
+use crate::diag::codes::LaidOutVector;
 use crate::domain::Symbolic;
 use crate::plan::Analysed;
 use crate::schedule::vector::{Vector, read, written};

@@ -17,9 +17,8 @@ use tilewright_kernel::size::{Size, SizeOp};
 use super::finding::{Finding, causes};
 use super::multiples::{misaligned_terms, proposals};
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx::SplitVector;
-use crate::diag::tw04xx::{
-    Element, LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth,
+use crate::diag::codes::{
+    Element, LoopInsideVector, MisalignedVector, ScatteredVector, SplitVector, StraddlingVector, VectorWidth,
 };
 use crate::domain::{AxisId, AxisKind, Concrete, Op, Symbolic};
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Var, Verdict};

@@ -10,7 +10,7 @@ use tilewright_kernel::tensor_map::Swizzle;
 use super::banks::{POINTS, Shape, Walk, Where};
 use super::fetch;
 use crate::diag::Diagnostics;
-use crate::diag::tw04xx_buffer::{BankConflicts, Remedy};
+use crate::diag::codes::{BankConflicts, Remedy};
 use crate::domain::Xor;
 use crate::extent::{Expr, Facts, Var};
 use crate::plan::Analysed;

@@ -6,7 +6,7 @@
 //! at a time.
 
 use crate::diag::Diagnostics;
-use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
+use crate::diag::codes::{FetchProblem, NotFetched};
 use crate::domain::{Binding, Symbolic};
 use crate::schedule::vector::written;
 use crate::schedule::{Layout, Stage};

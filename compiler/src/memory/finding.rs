@@ -5,8 +5,7 @@
 //! missed once, though guards and accesses need it alike. What could not be proved is said only if nothing was refuted.
 
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx::SplitVector;
-use crate::diag::tw04xx::{MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth};
+use crate::diag::codes::{MisalignedVector, ScatteredVector, SplitVector, StraddlingVector, VectorWidth};
 
 /// Something that is wrong with a vector, or could not be shown to be right.
 pub(super) enum Finding {

@@ -10,7 +10,7 @@ use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
-use crate::diag::tw01xx::{
+use crate::diag::codes::{
     DuplicateName, NameUse, TooMany, TupleUse, TypeMismatch, TypeMismatchAt, UnknownName, WrongRank, WrongTuple,
     WrongUse,
 };

@@ -4,10 +4,11 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Unary};
 
 use super::names::plain;
-use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
-use crate::diag::tw01xx::{UnknownFunction, WrongOperand};
-use crate::diag::tw10xx::NotForF64;
+use crate::diag::{
+    Diagnostics,
+    codes::{NotForF64, UnknownFunction, WrongOperand},
+    suggest::closest,
+};
 use crate::source::ast::ReductionKind;
 use crate::source::{Span, ast};
 

@@ -9,7 +9,7 @@ use super::nodes::Nodes;
 use super::order::Plan;
 use super::signature::Signature;
 use crate::diag::Diagnostics;
-use crate::diag::tw01xx::{InPlaceRead, InPlaceReader};
+use crate::diag::codes::{InPlaceRead, InPlaceReader};
 
 /// Reports every read of an in-place tensor that could see a new value or lose an old one.
 pub(super) fn check(signature: &Signature, plan: &Plan<'_>, nodes: &Nodes, sites: &Sites, diags: &mut Diagnostics) {

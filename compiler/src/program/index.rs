@@ -8,7 +8,7 @@ use tilewright_kernel::algorithm::{Index, IndexId, ValueId};
 use super::Obligation;
 use super::equations::{Context, Hint};
 use super::names::{Global, Local, plain};
-use crate::diag::tw01xx::{BadIndex, IndexProblem, NotAffine, UnguardedGather};
+use crate::diag::codes::{BadIndex, IndexProblem, NotAffine, UnguardedGather};
 use crate::source::{Span, ast};
 
 /// What an expression is by its form alone.

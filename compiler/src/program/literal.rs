@@ -8,17 +8,17 @@ use std::cmp::Ordering;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::format::Format;
 
-use crate::diag::tw01xx::LiteralProblem;
+use crate::diag::codes::LiteralFault;
 use crate::source::ast;
 
 /// The bits of a literal as `element`, with a minus sign in front if `negative`.
-pub(super) fn bits(kind: &ast::ExprKind, negative: bool, element: ElementType) -> Result<u64, LiteralProblem> {
+pub(super) fn bits(kind: &ast::ExprKind, negative: bool, element: ElementType) -> Result<u64, LiteralFault> {
     match kind {
         ast::ExprKind::Int(literal) => {
             if element.is_integer() {
                 return integer(literal.value, negative, element);
             }
-            Err(if element.is_float() { LiteralProblem::IntegerForFloat } else { LiteralProblem::NotThatKind })
+            Err(if element.is_float() { LiteralFault::IntegerForFloat } else { LiteralFault::NotThatKind })
         }
         ast::ExprKind::Float(literal) if element.is_float() => {
             Ok(float(&literal.digits, element)? | sign(negative, element))
@@ -26,7 +26,7 @@ pub(super) fn bits(kind: &ast::ExprKind, negative: bool, element: ElementType) -
         ast::ExprKind::Constant(constant) if element.is_float() => {
             Ok(named(*constant, element)? | sign(negative, element))
         }
-        _ => Err(LiteralProblem::NotThatKind),
+        _ => Err(LiteralFault::NotThatKind),
     }
 }
 
@@ -34,7 +34,7 @@ fn sign(negative: bool, element: ElementType) -> u64 {
     u64::from(negative) << (8 * element.bytes() - 1)
 }
 
-fn integer(value: u64, negative: bool, element: ElementType) -> Result<u64, LiteralProblem> {
+fn integer(value: u64, negative: bool, element: ElementType) -> Result<u64, LiteralFault> {
     let bits = 8 * element.bytes();
     let (least, greatest) = if element.is_signed_integer() {
         (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
@@ -43,32 +43,32 @@ fn integer(value: u64, negative: bool, element: ElementType) -> Result<u64, Lite
     };
     let value = if negative { -i128::from(value) } else { i128::from(value) };
     if value < least || value > greatest {
-        return Err(LiteralProblem::OutOfRange { least, greatest });
+        return Err(LiteralFault::OutOfRange { least, greatest });
     }
     // The low bits of the two's complement, zero-extended: the mask keeps exactly the type's width.
     let mask = u64::MAX >> (64 - bits);
     Ok(u64::try_from(value & i128::from(u64::MAX)).unwrap_or(0) & mask)
 }
 
-fn named(constant: ast::Constant, element: ElementType) -> Result<u64, LiteralProblem> {
-    let format = Format::of(element).ok_or(LiteralProblem::NotThatKind)?;
+fn named(constant: ast::Constant, element: ElementType) -> Result<u64, LiteralFault> {
+    let format = Format::of(element).ok_or(LiteralFault::NotThatKind)?;
     match constant {
-        ast::Constant::Infinity => format.infinity().ok_or(LiteralProblem::NoInfinity),
+        ast::Constant::Infinity => format.infinity().ok_or(LiteralFault::NoInfinity),
         ast::Constant::Nan => Ok(format.nan()),
     }
 }
 
-fn float(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
-    let format = Format::of(element).ok_or(LiteralProblem::NotThatKind)?;
-    let nearest: f64 = digits.parse().map_err(|_| LiteralProblem::NotThatKind)?;
+fn float(digits: &str, element: ElementType) -> Result<u64, LiteralFault> {
+    let format = Format::of(element).ok_or(LiteralFault::NotThatKind)?;
+    let nearest: f64 = digits.parse().map_err(|_| LiteralFault::NotThatKind)?;
     if nearest.is_infinite() {
-        return Err(LiteralProblem::Overflow);
+        return Err(LiteralFault::Overflow);
     }
     let must_be_exact = super::function::is_storage_only(element);
     let [below, at, above] =
         [Ordering::Less, Ordering::Equal, Ordering::Greater].map(|side| round(nearest, side, format));
     if below == at && at == above && !must_be_exact {
-        return at.ok_or(LiteralProblem::Overflow);
+        return at.ok_or(LiteralFault::Overflow);
     }
     let side = compare(digits, nearest);
     let bits = match side {
@@ -76,9 +76,9 @@ fn float(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
         Ordering::Equal => at,
         Ordering::Greater => above,
     };
-    let bits = bits.ok_or(LiteralProblem::Overflow)?;
+    let bits = bits.ok_or(LiteralFault::Overflow)?;
     if must_be_exact && (side != Ordering::Equal || format.value(bits) != nearest) {
-        return Err(LiteralProblem::NotExact);
+        return Err(LiteralFault::NotExact);
     }
     Ok(bits)
 }
@@ -130,11 +130,11 @@ mod tests {
     use super::*;
     use crate::source::ast::{ExprKind, FloatLiteral, IntLiteral};
 
-    fn f(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
+    fn f(digits: &str, element: ElementType) -> Result<u64, LiteralFault> {
         bits(&ExprKind::Float(FloatLiteral { digits: digits.to_owned(), suffix: None }), false, element)
     }
 
-    fn i(value: u64, negative: bool, element: ElementType) -> Result<u64, LiteralProblem> {
+    fn i(value: u64, negative: bool, element: ElementType) -> Result<u64, LiteralFault> {
         bits(&ExprKind::Int(IntLiteral { value, suffix: None }), negative, element)
     }
 
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(f("0.1", F64), Ok(0.1_f64.to_bits()));
         assert_eq!(f("65504.0", F16), Ok(0x7bff));
         assert_eq!(f("65519.999", F16), Ok(0x7bff));
-        assert_eq!(f("65520.0", F16), Err(LiteralProblem::Overflow));
-        assert_eq!(f("1e39", Bf16), Err(LiteralProblem::Overflow));
+        assert_eq!(f("65520.0", F16), Err(LiteralFault::Overflow));
+        assert_eq!(f("1e39", Bf16), Err(LiteralFault::Overflow));
         // Half-way between 1 and the next f16: to even; a hair above, up, though the f64 is the same.
         assert_eq!(f("1.00048828125", F16), Ok(0x3c00));
         assert_eq!(f("1.00048828125000000000000001", F16), Ok(0x3c01));
@@ -177,12 +177,12 @@ mod tests {
     fn storage_types_take_exact_literals_only() {
         use ElementType::{E4m3, E5m2, Tf32};
         assert_eq!(f("448.0", E4m3), Ok(0x7e));
-        assert_eq!(f("449.0", E4m3), Err(LiteralProblem::NotExact));
-        assert_eq!(f("480.0", E4m3), Err(LiteralProblem::Overflow));
+        assert_eq!(f("449.0", E4m3), Err(LiteralFault::NotExact));
+        assert_eq!(f("480.0", E4m3), Err(LiteralFault::Overflow));
         assert_eq!(f("1.0", E5m2), Ok(0x3c));
-        assert_eq!(f("1.1", E5m2), Err(LiteralProblem::NotExact));
+        assert_eq!(f("1.1", E5m2), Err(LiteralFault::NotExact));
         assert_eq!(f("1.5", Tf32), Ok(u64::from(1.5_f32.to_bits())));
-        assert_eq!(f("0.1", Tf32), Err(LiteralProblem::NotExact));
+        assert_eq!(f("0.1", Tf32), Err(LiteralFault::NotExact));
         assert_eq!(f("0.0", Tf32), Ok(0));
     }
 
@@ -190,11 +190,11 @@ mod tests {
     fn integers_fit_or_are_refused() {
         use ElementType::{Bool, F32, I8, I64, U8, U64};
         assert_eq!(i(128, true, I8), Ok(0x80));
-        assert_eq!(i(128, false, I8), Err(LiteralProblem::OutOfRange { least: -128, greatest: 127 }));
-        assert_eq!(i(1, true, U8), Err(LiteralProblem::OutOfRange { least: 0, greatest: 255 }));
+        assert_eq!(i(128, false, I8), Err(LiteralFault::OutOfRange { least: -128, greatest: 127 }));
+        assert_eq!(i(1, true, U8), Err(LiteralFault::OutOfRange { least: 0, greatest: 255 }));
         assert_eq!(i(u64::MAX, false, U64), Ok(u64::MAX));
         assert_eq!(i(1 << 63, true, I64), Ok(1 << 63));
-        assert_eq!(i(2, false, F32), Err(LiteralProblem::IntegerForFloat));
-        assert_eq!(i(1, false, Bool), Err(LiteralProblem::NotThatKind));
+        assert_eq!(i(2, false, F32), Err(LiteralFault::IntegerForFloat));
+        assert_eq!(i(1, false, Bool), Err(LiteralFault::NotThatKind));
     }
 }

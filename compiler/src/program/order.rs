@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::names::plain;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
-use crate::diag::tw01xx::{
+use crate::diag::codes::{
     AssignedInput, CyclicEquations, DefinedTwice, DuplicateName, NeverDefined, NeverRead, NoOutput, TooMany,
     UnusedInput,
 };

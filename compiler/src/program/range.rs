@@ -29,7 +29,7 @@ use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
 use super::signature::Signature;
 use crate::diag::Diagnostics;
-use crate::diag::tw01xx::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
+use crate::diag::codes::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
 use crate::extent::{Expr, Facts};
 use crate::source::Span;
 

@@ -10,9 +10,10 @@ use tilewright_kernel::algorithm::{Binary, FoldState, Order, Reduction, Value, V
 use super::equations::{Context, Hint};
 use super::names::{Local, plain};
 use super::{Dot, Obligation};
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::{DotShape, SeveralAxes, TupleUse, TypeMismatch, TypeMismatchAt, WrongTuple};
-use crate::diag::tw10xx::{DotType, OrderWithoutEffect, Promotion, PromotionProblem};
+use crate::diag::codes::{
+    DotShape, DotType, NotSupportedYet, OrderWithoutEffect, Promotion, PromotionProblem, SeveralAxes, TupleUse,
+    TypeMismatch, TypeMismatchAt, WrongTuple,
+};
 use crate::source::{Span, ast};
 
 /// The type that a `dot` of operands of this type accumulates in.

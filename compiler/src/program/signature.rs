@@ -12,9 +12,8 @@ use tilewright_kernel::{Constraint, ElementType, Relation, Size, SizeOp};
 use super::names::{Global, Globals, is_size_name, plain};
 use super::{Fact, Solved};
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::{
-    BadSize, DuplicateName, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName,
+use crate::diag::codes::{
+    BadSize, DuplicateName, NotSupportedYet, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName,
 };
 use crate::source::{Span, ast};
 

@@ -7,8 +7,7 @@ use super::order::Plan;
 use super::signature::Signature;
 use super::{Inlined, Schedule, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::{DuplicateName, InlinedOutput, RepeatedStage, ScheduledInput, UnknownName};
+use crate::diag::codes::{DuplicateName, InlinedOutput, NotSupportedYet, RepeatedStage, ScheduledInput, UnknownName};
 use crate::source::{Span, ast};
 
 /// See [`super::Program`].

@@ -11,11 +11,10 @@ use super::equations::{Context, Guard, Hint};
 use super::index::Class;
 use super::names::{Global, Local, plain};
 use super::{Obligation, function, literal};
-use crate::diag::tw01xx::{
-    NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongCast, WrongLiteral, WrongOperand, WrongTuple,
-    WrongUse,
+use crate::diag::codes::{
+    DivisionByZero, NameUse, StorageOnly, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongCast,
+    WrongLiteral, WrongOperand, WrongTuple, WrongUse,
 };
-use crate::diag::tw10xx::{DivisionByZero, StorageOnly};
 use crate::source::{Span, ast};
 
 impl Context<'_> {
@@ -379,7 +378,7 @@ impl Context<'_> {
         };
         if call.args.len() != function.arity() {
             let found = call.args.len();
-            self.diags.report(crate::diag::tw01xx::WrongArgumentCount {
+            self.diags.report(crate::diag::codes::WrongArgumentCount {
                 function: function.name.to_owned(),
                 expected: function.arity(),
                 found,

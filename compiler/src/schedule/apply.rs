@@ -4,12 +4,10 @@ use tilewright_kernel::algorithm::AxisId as AlgorithmAxis;
 use tilewright_kernel::info::DimKind;
 
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::UnknownName;
-use crate::diag::tw01xx_schedule::{AxisBoundTwice, HiddenAxis, NameTaken, UnknownAxis};
-use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
-use crate::diag::tw06xx_grid::{BadRaster, RasterProblem};
-use crate::diag::tw07xx::NoSuchRegion;
+use crate::diag::codes::{
+    AxisBoundTwice, BadFactor, BadRaster, CutsElements, HiddenAxis, MixedMerge, NameTaken, NoSuchRegion, NotASwizzle,
+    NotStatic, NotSupportedYet, RasterProblem, TooLarge, UnknownAxis, UnknownName,
+};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf, Unit};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;

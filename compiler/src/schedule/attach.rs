@@ -13,8 +13,7 @@ use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
 use super::{Stage, cta_rank, fused_output, idle, range};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::{NoInstance, NotAround};
-use crate::diag::tw90xx::Internal;
+use crate::diag::codes::{Internal, NoInstance, NotAround};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::program::Program;

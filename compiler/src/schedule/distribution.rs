@@ -10,15 +10,11 @@
 //! `collectives`, which `levels` asks.
 
 use crate::collectives::{self, LoopFault};
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw02xx::{BadFactor, NotStatic};
-use crate::diag::tw06xx::{
-    Around, BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads,
-    UnitInside, UnitMisfit,
+use crate::diag::codes::{
+    Around, BadFactor, BindOrder, BoundReduction, ClusterBlocks, CombineProblem, FloatAtomics, IdleThreads,
+    MisplacedUnit, NotStatic, NotSupportedYet, NothingToCombine, OneTile, OrderedByNobody, SameElement, ThreadsOfUnits,
+    TooManyThreads, UnitInside, UnitMisfit,
 };
-use crate::diag::tw06xx_grid::OneTile;
-use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
-use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};

@@ -7,7 +7,7 @@
 
 use super::{Attach, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::{NoInstance, OtherIterations};
+use crate::diag::codes::{NoInstance, OtherIterations};
 use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::Expr;
 use crate::source::ast;

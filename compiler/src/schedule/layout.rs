@@ -16,8 +16,7 @@ use tilewright_kernel::tensor_map::Swizzle;
 
 use super::{Along, Stage, literal};
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx::BadFactor;
-use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
+use crate::diag::codes::{BadBufferLayout, BadFactor, BufferLayoutProblem};
 use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
 use crate::extent::{Expr, Family};
 use crate::source::{Span, ast};

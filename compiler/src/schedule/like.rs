@@ -11,8 +11,7 @@ use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
 
 use super::apply::Apply;
-use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken};
-use crate::diag::tw07xx::NothingAlike;
+use crate::diag::codes::{HiddenAxis, NameTaken, NothingAlike};
 use crate::domain::{AxisId, Binding, NewAxis, Op, Unit};
 use crate::source::{Span, ast};
 

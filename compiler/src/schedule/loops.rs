@@ -8,8 +8,7 @@
 use tilewright_kernel::algorithm::{Order, Value};
 
 use crate::diag::Diagnostics;
-use crate::diag::tw04xx::AccumulatorExtent;
-use crate::diag::tw10xx::ReorderedTerms;
+use crate::diag::codes::{AccumulatorExtent, ReorderedTerms};
 use crate::domain::{AxisId, AxisKind, Op};
 use crate::extent::Facts;
 use crate::program::Program;

@@ -70,10 +70,7 @@ use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId};
 
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx_schedule::HiddenAxis;
-use crate::diag::tw06xx::{MisplacedUnit, UnitMisfit};
-use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
+use crate::diag::codes::{HiddenAxis, MisplacedUnit, NotSupportedYet, ReducedAgain, UnitMisfit, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::kernel_ir::Sharing;

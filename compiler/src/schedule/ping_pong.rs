@@ -11,7 +11,7 @@
 
 use super::Stage;
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::codes::NotSupportedYet;
 use crate::domain::{AxisId, Unit};
 use crate::source::Span;
 

@@ -12,7 +12,7 @@
 
 use super::Stage;
 use crate::diag::Diagnostics;
-use crate::diag::tw06xx_grid::{BadRaster, RasterProblem};
+use crate::diag::codes::{BadRaster, RasterProblem};
 use crate::domain::AxisId;
 use crate::source::Span;
 

@@ -7,10 +7,10 @@
 use super::{Plan, Stage, attach, taken};
 use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::{DuplicateName, NoRoles, UnknownName};
-use crate::diag::tw02xx::BadFactor;
-use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole, WarpsRemedy};
+use crate::diag::codes::{
+    BadFactor, DuplicateName, NoHandOver, NoRoles, NotSupportedYet, RoleRegisters, RoleWarps, UnknownName, UnsaidRole,
+    WarpsRemedy,
+};
 use crate::extent::Facts;
 use crate::program::Program;
 use crate::source::{Span, ast};

@@ -10,7 +10,7 @@
 use super::loops::ACCUMULATOR_LIMIT;
 use super::{Attach, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx_arrival::{ArrivalProblem, NotTheLast};
+use crate::diag::codes::{ArrivalProblem, NotTheLast};
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::Expr;
 

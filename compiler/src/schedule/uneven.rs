@@ -6,7 +6,7 @@
 //! why.
 
 use super::Stage;
-use crate::diag::tw07xx::Uneven;
+use crate::diag::codes::Uneven;
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::{Expr, Var};
 

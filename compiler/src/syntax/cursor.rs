@@ -1,7 +1,7 @@
 //! The parser's view of the token buffer: lookahead, one-token steps, groups, and recovery after an error.
 
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::{Expected, Found, Named, RepeatedClause, ReservedName, TooDeep, UnexpectedToken};
+use crate::diag::codes::{Expected, Found, Named, RepeatedClause, ReservedName, TooDeep, UnexpectedToken};
 use crate::source::ast::Name;
 use crate::source::{Delimiter, Span, SpanId, TokenBuffer, TokenKind};
 

@@ -5,7 +5,7 @@
 
 use super::cursor::{Parse, Parser, Reported};
 use super::literal::parse_number;
-use crate::diag::tw00xx::{BadLiteral, Expected, Foreign, ForeignSyntax, Named, RepeatedClause, UnknownWord, WordSet};
+use crate::diag::codes::{BadLiteral, Expected, Foreign, ForeignSyntax, Named, RepeatedClause, UnknownWord, WordSet};
 use crate::source::ast::{
     AxisDecl, BinaryOp, Call, Constant, ElementType, Expr, ExprKind, Fold, FoldMerge, IfExpr, IntLiteral, Name,
     Pattern, Range, Read, Reduction, ReductionKind, ReductionOrder, Spanned, UnaryOp,

@@ -1,9 +1,9 @@
 //! Statements of a kernel's body: equations, `launch`, `schedule`, `stage`, `inline`, `unit`, `tune`, `pass`.
 
 use super::cursor::{Parse, Parser, Reported};
-use crate::diag::suggest::closest;
-use crate::diag::tw00xx::{
-    Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet,
+use crate::diag::{
+    codes::{Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet},
+    suggest::closest,
 };
 use crate::source::ast::{
     AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,

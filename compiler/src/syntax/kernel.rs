@@ -2,7 +2,7 @@
 
 use super::cursor::{Parse, Parser, Reported};
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::{
+use crate::diag::codes::{
     BadFact, BadLiteral, EmptyInvocation, Expected, Foreign, ForeignSyntax, LiteralProblem, Named, UnknownWord, WordSet,
 };
 use crate::source::ast::{Attribute, Dim, Expr, ExprKind, Fact, Kernel, Name, Param, Program, Shape, Type, Verbatim};

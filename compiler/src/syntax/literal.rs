@@ -4,7 +4,7 @@
 //! `e4m3`, never 5000 with a suffix `m3`; in a hexadecimal literal letters are digits, so only integer types can
 //! follow. `0bf16` is not a token of Rust at all: write `0.0bf16`.
 
-use crate::diag::tw00xx::LiteralProblem;
+use crate::diag::codes::LiteralProblem;
 use crate::source::ast::{ElementType, ExprKind, FloatLiteral, IntLiteral};
 
 /// The expression of a literal.

@@ -2,7 +2,7 @@
 //!
 //! [`TokenBuffer`](crate::source::TokenBuffer) flattens the stream, and [`parse`] reads it into an
 //! [`ast::Program`](crate::source::ast::Program).
-//! Findings are reported as payloads of [`crate::diag::tw00xx`]. The parser takes the whole language, constructs of
+//! Findings are reported as payloads of [`crate::diag::codes`]. The parser takes the whole language, constructs of
 //! later versions included; whether they can be built is decided by later rooms. After an error it goes on at the next
 //! `;` or block, so that one run shows several.
 //!

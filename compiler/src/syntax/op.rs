@@ -1,7 +1,7 @@
 //! Schedule ops: what stands between the braces of `schedule` and `stage`.
 
 use super::cursor::{Parse, Parser, Reported};
-use crate::diag::tw00xx::{Expected, Named, UnknownWord, WordSet};
+use crate::diag::codes::{Expected, Named, UnknownWord, WordSet};
 use crate::source::ast::{
     AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind, SplitSide,
     SwizzleFunction,

@@ -23,7 +23,7 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use crate::diag::tw04xx::Remainder;
+use crate::diag::codes::Remainder;
 use crate::domain::{Arithmetic, AxisId, AxisKind, Domain, NewAxis, Op};
 use crate::extent::{Expr, Facts, gcd, lcm};
 use crate::plan::staged::{Axis, TileAxis};

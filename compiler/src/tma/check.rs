@@ -4,10 +4,9 @@ use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
-use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
-use crate::diag::tw05xx::SharedBudget;
-use crate::diag::tw05xx_roles::{IdleRole, UnsaidRole};
+use crate::diag::codes::{
+    AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, SharedBudget, UnsaidRole,
+};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;

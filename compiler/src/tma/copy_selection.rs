@@ -9,7 +9,7 @@ use tilewright_kernel::algorithm::{Index, IndexId, Value, ValueId};
 
 use super::loops::Reader;
 use crate::diag::Diagnostics;
-use crate::diag::tw03xx::WhichCopy;
+use crate::diag::codes::WhichCopy;
 use crate::program::{Program, Stage};
 
 /// The reads of `readers` that take `copy`: none if it is the only one of its tensor there.

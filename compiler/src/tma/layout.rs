@@ -5,7 +5,7 @@ use tilewright_kernel::tensor_map::Swizzle;
 use super::allocation::{Allocation, Elsewhere, TileOp, TileOpKind, Unrecognised};
 use super::proposal;
 use super::rules::Refused;
-use crate::diag::tw04xx::LayoutProblem;
+use crate::diag::codes::LayoutProblem;
 use crate::extent::Facts;
 use crate::plan::staged::{Axis, Boxed, Part, Staged};
 use crate::source::{Span, ast};

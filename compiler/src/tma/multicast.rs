@@ -6,7 +6,7 @@
 //! one slice of the boxes, or the first one issues all, to the slots of all of them; the barrier of each expects all
 //! slices. What an instance holds must not depend on the digit.
 
-use crate::diag::tw03xx_multicast::{Differing, MulticastProblem, NotMulticast};
+use crate::diag::codes::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
 use crate::extent::{Budget, Expr, Search, Var};
 use crate::plan::Analysed;

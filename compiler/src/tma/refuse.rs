@@ -6,15 +6,11 @@ use super::cover::Gap;
 use super::layout::NotWritten;
 use super::rules::Refused;
 use super::view::Refusal;
-use crate::diag::tw01xx::WrongRank;
-use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken, UnknownAxis};
-use crate::diag::tw02xx::{BadFactor, NotASwizzle};
-use crate::diag::tw03xx::{
-    AttachProblem, InnerStart, InnerStride, MapLimit, NoTile, Pitch, StagedForNobody, ViewMerge, ViewSplit,
+use crate::diag::codes::{
+    AttachProblem, BadFactor, BadLayout, BadSwizzle, GapProblem, HiddenAxis, InnerStart, InnerStride, MapLimit,
+    NameTaken, NoTile, NotASwizzle, NotWhole, Pitch, StagedForNobody, StoreGranule, StoreHoles, SwizzleProblem,
+    UnboundedBuffer, UnknownAxis, UnknownStore, UnknownStoreProblem, UnwrittenLayout, ViewMerge, ViewSplit, WrongRank,
 };
-use crate::diag::tw03xx_store::{GapProblem, NotWhole, StoreGranule, StoreHoles, UnknownStore, UnknownStoreProblem};
-use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem, UnwrittenLayout};
-use crate::diag::tw05xx::UnboundedBuffer;
 use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::memory::multiples;
 use crate::plan::Analysed;

@@ -7,7 +7,7 @@ use super::layout::NotWritten;
 use super::multicast;
 use super::reach::Level;
 use super::view::Refusal;
-use crate::diag::tw04xx::LayoutProblem;
+use crate::diag::codes::LayoutProblem;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::plan::staged::{MOST_ELEMENTS, Staged};

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tilewright_campaign::rng::Rng;
 use tilewright_campaign::{compose, generate};
+use tilewright_compiler::diag::Code;
 
 use crate::{Failure, kernels, ops, root};
 
@@ -14,8 +15,7 @@ use crate::{Failure, kernels, ops, root};
 const FOLDERS: [&str; 7] =
     ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.
-const PAGES: [(&str, &str); 4] =
-    [("docs", "md"), ("runtime/errors", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
+const PAGES: [(&str, &str); 3] = [("docs", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
 /// Seed of the generated kernels.
 const SEED: u64 = 1;
 /// Kernels of several equations with stages in all places.
@@ -48,6 +48,9 @@ pub fn all() -> Result<BTreeMap<String, String>, Failure> {
                 sources.insert(name, text);
             }
         }
+    }
+    for code in Code::ALL {
+        sources.extend(examples(&format!("errors/{code}"), &code.row().page()));
     }
     sources.extend(examples("README.md", &text(&root().join("README.md"))?));
     sources.extend(ops::texts()?.into_iter().enumerate().map(|(number, text)| (format!("ops {number}"), text)));
@@ -114,7 +117,7 @@ mod tests {
     fn everything_is_found() {
         let sources = all().unwrap();
         let among = |prefix: &str| sources.keys().filter(|name| name.starts_with(prefix)).count();
-        assert!(among("examples/") >= 15 && among("ui-tests/fail/") >= 150 && among("runtime/errors/") >= 200);
+        assert!(among("examples/") >= 15 && among("ui-tests/fail/") >= 150 && among("errors/") >= 200);
         assert!(among("README.md#") >= 1 && among("campaign/found/") >= 50 && among("ops ") >= 20);
         assert_eq!((among("composition "), among("kernel ")), (2_000, 1_000));
     }

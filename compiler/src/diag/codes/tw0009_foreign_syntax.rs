@@ -1,0 +1,127 @@
+//! TW0009: a construct of Rust that the language does not have.
+
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// The text inside `schedule!` looks like Rust and is not: it has equations instead of statements, functions
+    /// instead of methods, and no mutable state. This code stands for the constructs of Rust that a reader may expect.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Dot(x: f32[N], z: f32[N]) -> (y: f32[]) {
+    ///     y[] += x[k] * z[k];
+    /// }
+    /// ```
+    ///
+    /// The message names the construct and what the language has instead.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Dot(x: f32[N], z: f32[N]) -> (y: f32[]) {
+    ///     y[] = sum(|k| x[k] * z[k]);
+    /// }
+    /// ```
+    TW0009 "foreign-syntax" Error "a construct of Rust that the language does not have"
+}
+
+/// A construct of Rust that the language does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// `x.exp()`, `x.0`
+    Dot,
+    /// `+=` and its like.
+    CompoundAssignment(&'static str),
+    /// `y = …`
+    EquationWithoutAxes(String),
+    /// `&`, `|`, `^`, `<<`, `>>`
+    Bitwise(&'static str),
+    /// `a < b < c`
+    ChainedComparison,
+    /// `if` without `else`.
+    IfWithoutElse,
+    /// `let`, `for`, `while`, `fn`, `return` and their like as a statement.
+    Statement(String),
+    /// `kernel K<T>`
+    Generics,
+    /// An index after something that is not the name of a tensor.
+    IndexedExpression,
+    /// `a[m][k]`
+    IndexedRead(String),
+    /// `or` after something that is not a read.
+    OrAfterNonRead,
+    /// A closure outside a reduction.
+    Closure,
+    /// `a..b` as a value.
+    RangeValue,
+    /// A block `{ … }` as a value.
+    Block,
+    /// `a::b::c`, or a path that is not called.
+    Path,
+    /// A macro call.
+    MacroCall,
+    /// Anything but an axis on the left of an equation.
+    LeftExpression,
+    /// `inout` after the arrow.
+    InoutOutput(String),
+}
+
+/// TW0009: a construct of Rust that the language does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignSyntax {
+    /// The construct.
+    pub construct: Foreign,
+    /// Where.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ForeignSyntax {
+    fn into_diagnostic(self) -> Diagnostic {
+        let new = |title: &str| Diagnostic::new(Code::TW0009, self.span, title);
+        match self.construct {
+            Foreign::Dot => new("expressions have no methods and no fields")
+                .help("functions are called by name, `exp(x[i])`; `fold` names the parts of a state: `merge ((m1, s1), (m2, s2)) => …`"),
+            Foreign::CompoundAssignment(op) => new(&format!("an equation is not an assignment: there is no `{op}`"))
+                .help("a sum over an axis is written as one: `y[i] = sum(|k| a[i, k])`")
+                .help("to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`"),
+            Foreign::EquationWithoutAxes(name) => new(&format!("the equation of `{name}` does not name its axes"))
+                .help(format!("write `{name}[i] = …`, or `{name}[] = …` for a single value")),
+            Foreign::Bitwise(op) => new(&format!("the language has no operator `{op}`"))
+                .help("logic is `&&`, `||` and `!`; integer arithmetic is `+ - * / %`"),
+            Foreign::ChainedComparison => {
+                new("comparisons do not chain").help("write `a < b && b < c`")
+            }
+            Foreign::IfWithoutElse => {
+                new("an `if` is a value and needs its `else`").help("write `if c { a } else { b }`")
+            }
+            Foreign::Statement(word) => {
+                let diagnostic = new(&format!("there is no statement `{word}`"))
+                    .note("a kernel is a list of equations, `z[i] = …`, followed by its schedule");
+                match word.as_str() {
+                    "for" | "while" | "loop" => diagnostic.help("an equation holds for every value of its axes, and a sum over an axis is `sum(|k| …)`"),
+                    "let" => diagnostic.help("give the value an equation of its own, `t[i] = …;`, and read `t[i]`"),
+                    _ => diagnostic,
+                }
+            }
+            Foreign::Generics => new("a kernel has no type parameters"),
+            Foreign::IndexedExpression => {
+                new("only a tensor can be indexed").help("give the expression an equation of its own and index that")
+            }
+            Foreign::IndexedRead(tensor) => new(&format!("`{tensor}[…][…]`: what is read from a tensor has no indices"))
+                .help(format!("write all indices in one pair of brackets: `{tensor}[i, j]`")),
+            Foreign::OrAfterNonRead => new("`or` follows a read of a tensor, as in `x[i - 1] or 0.0`")
+                .help("the logical operator is `||`"),
+            Foreign::Closure => new("`|…|` starts the axes of a reduction, as in `sum(|k| x[k])`"),
+            Foreign::RangeValue => new("a range is not a value").help("write it where an axis is named: `sum(|k in 0..=i| x[k])`"),
+            Foreign::Block => new("a block is not a value"),
+            Foreign::Path => new("a path names a function and is called, as in `approx::exp(x[i])`"),
+            Foreign::MacroCall => new("macros are not expanded inside `schedule!`"),
+            Foreign::LeftExpression => new("the indices on the left of an equation are distinct axes")
+                .help("shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`"),
+            Foreign::InoutOutput(name) => new(&format!("`inout {name}` belongs before the arrow"))
+                .note("an `inout` parameter is read as well as written"),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! TW0118: something that is no index.
+
+use tilewright_kernel::ElementType;
+
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// An index is an integer without an element type: axes, sizes, literals, `+ - * / %`, and integer values that are
+    /// read from memory. `/` and `%` round down and need a positive divisor.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Gather(x: f32[N], at: f32[M]) -> (y: f32[M]) {
+    ///     y[i] = x[at[i]] or 0.0;
+    /// }
+    /// ```
+    ///
+    /// The message says what is no index.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Gather(x: f32[N], at: f32[M]) -> (y: f32[M]) {
+    ///     y[i] = x[at[i] as i32] or 0.0;
+    /// }
+    /// ```
+    TW0118 "bad-index" Error "something that is no index"
+}
+
+/// What is wrong with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexProblem {
+    /// No integer by its form.
+    NotAnInteger,
+    /// A value of this type.
+    NotAnIntegerValue(ElementType),
+    /// A literal with a type.
+    Suffix(u64),
+    /// Beyond 63 bits.
+    TooLarge(u64),
+    /// A divisor that is not positive.
+    Divisor(i64),
+    /// A bound of a range that is read from memory.
+    GatheredBound,
+}
+
+/// TW0118: something that is no index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadIndex {
+    /// What is wrong.
+    pub problem: IndexProblem,
+    /// Where.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for BadIndex {
+    fn into_diagnostic(self) -> Diagnostic {
+        let new = |title: String| Diagnostic::new(Code::TW0118, self.span, title);
+        match self.problem {
+            IndexProblem::NotAnInteger => new("an index is an integer".to_owned())
+                .note("indices are made of axes, sizes, literals, `+ - * / %`, and integer values"),
+            IndexProblem::NotAnIntegerValue(element) => {
+                new(format!("an index is an integer, and this is `{element}`")).help("convert it: `(…) as i32`")
+            }
+            IndexProblem::Suffix(value) => new("an index has no element type".to_owned()).replace(
+                self.span,
+                value.to_string(),
+                format!("write `{value}`"),
+            ),
+            IndexProblem::TooLarge(value) => new(format!("the index {value} is larger than 2^63 - 1")),
+            IndexProblem::Divisor(value) => new(format!("an index is divided by {value}"))
+                .note("`/` and `%` of indices round down and need a positive divisor"),
+            IndexProblem::GatheredBound => new("the bound of a range is read from memory".to_owned())
+                .help("range over the whole dimension and select: `if k < len[i] { … } else { 0.0 }`"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! TW0707: a register read by a thread that does not hold it.
+
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// A thread reads its own registers only. So the readers of a stage in registers must give each element to the
+    /// thread that holds it, in every iteration. `like` makes two stages agree.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Normalise(x: f32[M, N]) -> (y: f32[M, N]) where N % 8 == 0, N <= 4096 {
+    ///     e[i, j] = exp(x[i, j]);
+    ///     s[i] = sum(|j| e[i, j]);
+    ///     y[i, j] = e[i, j] / s[i];
+    ///     launch threads(128);
+    ///     schedule y { bind i: grid; split j by 4 -> jo, v; split jo by 128 -> r, t; bind t: thread; vectorize v; unroll r; }
+    ///     schedule e in registers at y.i { split j by 8 -> jo, v; split jo by 128 -> r, t; bind t: thread; }
+    ///     schedule s in registers at y.i { like y; reduce t; }
+    /// }
+    /// ```
+    ///
+    /// The message shows an element, the thread that reads it and the one that holds it.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Normalise(x: f32[M, N]) -> (y: f32[M, N]) where N % 8 == 0, N <= 4096 {
+    ///     e[i, j] = exp(x[i, j]);
+    ///     s[i] = sum(|j| e[i, j]);
+    ///     y[i, j] = e[i, j] / s[i];
+    ///     launch threads(128);
+    ///     schedule y { bind i: grid; split j by 4 -> jo, v; split jo by 128 -> r, t; bind t: thread; vectorize v; unroll r; }
+    ///     schedule e in registers at y.i { like y; }
+    ///     schedule s in registers at y.i { like y; reduce t; }
+    /// }
+    /// ```
+    ///
+    /// ## Other ways out
+    ///
+    /// - Keep the stage `in shared`: every thread of the block can read it there.
+    TW0707 "held-elsewhere" Error "a register read by a thread that does not hold it"
+}
+
+/// A thread that reads what another one holds.
+#[derive(Clone, Debug)]
+pub struct ThreadWitness {
+    /// The sizes, and the loops around.
+    pub dims: Vec<(String, i128)>,
+    /// Indices of the element.
+    pub element: Vec<i128>,
+    /// The thread that reads it, by its number in the cluster.
+    pub reads: i128,
+    /// A thread that holds it.
+    pub holds: i128,
+    /// Threads of a block, if a cluster has several.
+    pub block: Option<i128>,
+}
+
+/// TW0707: a register read by a thread that does not hold it.
+#[derive(Clone, Debug)]
+pub struct HeldElsewhere {
+    /// The stage in registers.
+    pub stage: String,
+    /// Its reader.
+    pub reader: String,
+    /// The smallest case; none if it could not be decided.
+    pub witness: Option<ThreadWitness>,
+    /// The read.
+    pub read: Span,
+    /// The head of the stage.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for HeldElsewhere {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, reader, witness, read, span } = self;
+        let title = match &witness {
+            Some(_) => format!("`{reader}` reads registers of `{stage}` that other threads hold"),
+            None => format!("could not prove that the threads of `{reader}` hold what they read of `{stage}`"),
+        };
+        let diagnostic = Diagnostic::new(Code::TW0707, span, title).label(read, "read here");
+        let diagnostic = match witness {
+            Some(ThreadWitness { dims, element, reads, holds, block }) => {
+                let thread = |n: i128| match block {
+                    Some(threads) => format!("thread {} of block {}", n % threads, n / threads),
+                    None => format!("thread {n}"),
+                };
+                let dims: Vec<String> = dims.iter().map(|(name, v)| format!("{name} = {v}")).collect();
+                let element: Vec<String> = element.iter().map(i128::to_string).collect();
+                let case = if dims.is_empty() { String::new() } else { format!("{}: ", dims.join(", ")) };
+                diagnostic.note(format!(
+                    "counterexample: {case}{} reads {stage}[{}], which {} holds",
+                    thread(reads),
+                    element.join(", "),
+                    thread(holds)
+                ))
+            }
+            None => diagnostic,
+        };
+        diagnostic
+            .help(format!("distribute both alike: `like {reader}` in the schedule of `{stage}`"))
+            .help(format!("or keep `{stage}` where every thread of the block can read it: `in shared`"))
+    }
+}
