@@ -89,6 +89,7 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
         // After a syntax error the rest of the kernel may be missing; what is missing is not reported again.
         let mut found = Diagnostics::new();
         let compiled = if clean { kernel(&ast, tokens, &mut found) } else { None };
+        found.said_once(&ast);
         allow::apply(&ast, compiled.is_some(), &mut found);
         diagnostics.append(found);
         let (info, stages, entries) = match compiled {

@@ -137,21 +137,15 @@ fn binds_tightest(text: &str) -> bool {
 /// The schedule or the copy that a place is in, or the schedule that belongs to the equation it is in: the statement,
 /// and its ops.
 fn schedule(kernel: &Kernel, place: Span) -> Option<(Span, &[Op])> {
-    let schedules = || kernel.items.iter().filter_map(|item| if let Item::Schedule(s) = item { Some(s) } else { None });
-    let inside = kernel.items.iter().find_map(|item| match item {
-        Item::Schedule(schedule) if schedule.span.contains(place) => Some((schedule.span, &schedule.ops[..])),
-        Item::Stage(copy) if copy.span.contains(place) => Some((copy.span, &copy.ops[..])),
-        _ => None,
-    });
+    let all = || kernel.items.iter().filter_map(|item| Some((item.span(), item.scheduled()?)));
     let equation = kernel.items.iter().find_map(|item| match item {
         Item::Equation(equation) if equation.span.contains(place) => Some(equation),
         _ => None,
     });
-    inside.or_else(|| {
-        let targets = &equation?.targets;
-        let found = schedules().find(|s| targets.iter().any(|t| t.text == s.stage.text));
-        found.map(|s| (s.span, &s.ops[..]))
-    })
+    let is_of = |name: &str| equation.is_some_and(|equation| equation.targets.iter().any(|t| t.text == name));
+    let found =
+        all().find(|(span, _)| span.contains(place)).or_else(|| all().find(|(_, (stage, _))| is_of(&stage.text)));
+    found.map(|(span, (_, ops))| (span, ops))
 }
 
 fn threads(kernel: &Kernel, count: i128) -> Edit {

@@ -1,8 +1,8 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
 use super::{Code, Diagnostic, IntoDiagnostic, Level};
-use crate::source::TokenBuffer;
-use crate::source::ast::Kernel;
+use crate::source::ast::{Kernel, Op, OpKind};
+use crate::source::{Span, TokenBuffer};
 
 /// Findings shown at once, per level; the rest is counted.
 const SHOWN: usize = 8;
@@ -62,6 +62,40 @@ impl Diagnostics {
         }
         self.dropped_errors += other.dropped_errors;
         self.dropped_warnings += other.dropped_warnings;
+    }
+
+    /// Keeps one error of each code where a stage is wrong and others are `like` it: the one in the ops that they
+    /// repeat. Another fault of the same code in such a stage is told once that one is gone.
+    pub fn said_once(&mut self, kernel: &Kernel) {
+        let scheduled = || kernel.items.iter().filter_map(|item| Some((item.span(), item.scheduled()?)));
+        let like = |ops: &[Op]| {
+            ops.iter().find_map(|op| match &op.kind {
+                OpKind::Like { stage, .. } => Some((op.span, stage.text.clone())),
+                _ => None,
+            })
+        };
+        // Each `like` clause, with the statements whose ops it repeats.
+        let mut repeated: Vec<(Span, Vec<Span>)> = Vec::new();
+        for (clause, mut stage) in scheduled().filter_map(|(_, (_, ops))| like(ops)) {
+            let mut statements: Vec<Span> = Vec::new();
+            while let Some((statement, (_, ops))) = scheduled().find(|(_, (name, _))| name.text == stage) {
+                if statements.contains(&statement) {
+                    break;
+                }
+                statements.push(statement);
+                let Some((_, next)) = like(ops) else { break };
+                stage = next;
+            }
+            repeated.push((clause, statements));
+        }
+        let at_clause = |found: &Diagnostic| repeated.iter().find(|(clause, _)| *clause == found.primary);
+        let is_original = |found: &&Diagnostic| found.level == Level::Error && at_clause(found).is_none();
+        let said: Vec<(Code, Span)> = self.found.iter().filter(is_original).map(|f| (f.code, f.primary)).collect();
+        let is_said = |code: Code, of: &Span| said.iter().any(|(other, place)| *other == code && of.contains(*place));
+        self.found.retain(|found| {
+            let statements = at_clause(found).filter(|_| found.level == Level::Error);
+            !statements.is_some_and(|(_, statements)| statements.iter().any(|of| is_said(found.code, of)))
+        });
     }
 
     /// Turns the proposed changes into edits of these kernels' tokens.

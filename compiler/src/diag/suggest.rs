@@ -21,8 +21,8 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         } else {
             distance(&name, &chars)
         };
-        // A name of one letter is close to every other one: only its other case is meant.
-        let limit = if shorter <= 1 { 0 } else { limit };
+        // A name of one letter is close to every other one: meant is its other case, or one with a letter more or less.
+        let limit = if shorter == 0 || (shorter == 1 && name[0] != chars[0]) { 0 } else { limit };
         if distance <= limit && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -71,6 +71,8 @@ mod tests {
     fn does_not_guess_single_letters() {
         assert_eq!(closest("x", ["y", "z"]), None);
         assert_eq!(closest("n", ["m", "N"]), Some("N"));
+        assert_eq!(closest("yy", ["x", "y"]), Some("y"));
+        assert_eq!(closest("x", ["ys", "xs"]), Some("xs"));
     }
 
     #[test]

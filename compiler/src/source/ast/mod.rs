@@ -189,6 +189,16 @@ impl Item {
             Item::Pass(item) => item.span,
         }
     }
+
+    /// The stage that the statement schedules, and its ops.
+    #[must_use]
+    pub fn scheduled(&self) -> Option<(&Name, &[Op])> {
+        match self {
+            Item::Schedule(item) => Some((&item.stage, &item.ops)),
+            Item::Stage(item) => Some((&item.name, &item.ops)),
+            _ => None,
+        }
+    }
 }
 
 /// `z[i, j in 0..W] = value;` or `(mean, m2)[i] = value;`
