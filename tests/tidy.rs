@@ -508,6 +508,22 @@ fn rooms_stand_in_the_table_in_their_order() {
 }
 
 #[test]
+fn the_files_that_the_map_names_exist() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page");
+    let prose = page.split("```").step_by(2).collect::<String>();
+    let names = prose.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && !name.contains(' '));
+    let (mut named, mut wrong) = (0, Vec::new());
+    for name in names {
+        named += 1;
+        if !["", "compiler/src"].iter().any(|folder| root().join(folder).join(name).exists()) {
+            wrong.push(name);
+        }
+    }
+    assert!(named > 20, "{named} names");
+    assert!(wrong.is_empty(), "the page names what is not there: {wrong:?}");
+}
+
+#[test]
 fn imports_are_read() {
     let code = "use crate::extent::{Expr, tma};\nuse crate::{Compiled, domain::Axis, lower};\nf(crate::proof::run);";
     assert_eq!(imported(code).into_iter().collect::<Vec<_>>(), ["domain", "extent", "lower", "proof"]);

@@ -1,4 +1,8 @@
 //! Units: the parts of a launch that iterations are given to and that own instances.
+//!
+//! An instance in registers that stands around axes given to blocks of a cluster belongs to the cluster, so that these
+//! axes are digits of a thread's number in the cluster. A stage in memory belongs to a block, and may be read by
+//! stages of the cluster: its region is what one block reads.
 
 use super::{Binding, Part, PartOf};
 use crate::target;

@@ -9,6 +9,9 @@
 //! run yet, or still read what the last iteration wrote; after the second one, nobody reaches another's memory, so
 //! that a block may end. Where the barrier of another exchange, or one where blocks begin, stands in place of the first
 //! one, `barrier_elimination` takes that out.
+//!
+//! What blocks decide each for itself is no branch around these barriers: a value is uniform over a cluster or not, as
+//! it is over a block ([`kernel_ir`](crate::kernel_ir)).
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 

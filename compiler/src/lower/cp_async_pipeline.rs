@@ -24,6 +24,10 @@
 //! slot. Groups of other loops that are committed in between only make a wait longer, never shorter. Slots are
 //! variables of the whole kernel: a loop that is entered again goes on where it stopped, and nothing is under way when
 //! it ends.
+//!
+//! An instance is computed by the nest of its stage, for whatever iteration the loop around it is said to be in.
+//! Predicates that say that an element is outside become an operand of the copy, which then writes zeros; those that
+//! say that there is no such place stay branches.
 
 use tilewright_kernel::algorithm::Compare;
 

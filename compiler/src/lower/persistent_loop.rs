@@ -13,6 +13,10 @@
 //! To what is inside, it is a loop like others: what a tile leaves in shared memory is read before the next one writes
 //! it (`barrier_elimination`), slots of rings and phases of barriers are variables of the kernel that go on where they
 //! stopped, and variables of accumulators are declared anew.
+//!
+//! Nothing may be concluded from a block's number there, nor from how many blocks there are. What belongs to a block
+//! and not to a tile, like its part of a workspace, goes by the number of the block, which is never above that of its
+//! tile.
 
 use super::grid_reduce::clusters;
 use super::staging::Copy;

@@ -4,6 +4,9 @@
 //! ring, a slot the instances of a block's units; blocks of the launch follow each other. Nothing waits for other
 //! blocks, and barriers of the block order its accesses as they order those of shared memory (PTX manual, `bar.sync`:
 //! memory of any kind).
+//!
+//! To the other rooms such a buffer is one like those in shared memory: the same loops, lifetimes and barriers.
+//! Extents of its layout are expressions over sizes, where those in shared memory are numbers.
 
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::{ElementType, Size, SizeOp};

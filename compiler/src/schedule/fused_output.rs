@@ -4,6 +4,9 @@
 //! **Property.** Each output keeps a domain of its own, which covers its tensor. The leaves of both that are around the
 //! place are the same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of
 //! both. They stand first among the leaves of either, where they have the same variables.
+//!
+//! It is lowered inside the other's nest, after its loops. What the other one decides there is not taken as known of
+//! it.
 
 use super::{Attach, Stage};
 use crate::diag::Diagnostics;

@@ -2,6 +2,11 @@
 //! registers numbered by class, immediates and special registers given slots of their own (`slots`), variables placed
 //! (`layout`), and reads that are not provably after writes marked (`written`), instructions that a warp can execute
 //! once (`uniform`), and registers packed by their lives (`pack`, with `operands`).
+//!
+//! A kernel is decoded with the device functions that it reaches, callees first: the fragment with the lowest
+//! instruction runs first, so that lanes that enter a function come back before the others go on. Variables in global
+//! memory have addresses that the text decides, above all allocations, so that initial values may be addresses; their
+//! contents belong to the device.
 
 pub mod op;
 

@@ -2,6 +2,20 @@
 //! memory in `access`, meetings of lanes in `collective`.
 //!
 //! A warp is a list of *fragments* (instruction, lanes): see `fragments`.
+//!
+//! **The loop.** It is compiled once. What computes rows and what moves them between registers and memory is compiled
+//! for the host's baseline and for AVX2, and called through a table (`host`). At decode time every instruction gets
+//! its number in that table, and the length of the stretch of instructions that it begins in which nothing but
+//! registers changes: the loop executes a stretch without a look at guards, fragments or budget. The operations that
+//! kernels execute most have functions of their own (`quick`), which see the numbers of their registers and nothing
+//! else; the others share one for each part. A load or store of one word a lane by a whole warp has a function of its
+//! own, too. All of these only pick cases of the functions in `lanes` and of the one path of checks, so that an
+//! instruction has one meaning.
+//!
+//! **Rows.** A warp's registers are rows of 32 lanes. Register instructions compute whole rows in place; when some
+//! lanes take no part, they get back what they had. Of a load or store the pattern is looked for first, on the
+//! registers: all lanes at one address, or one after the other. Checks, counts and copies then cost the same whatever
+//! the number of lanes, and only other patterns go lane by lane (`access`).
 
 mod access;
 mod alu;
