@@ -297,8 +297,13 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole
             // role.
             let parent = stage.attach.as_ref().map(|attach| &plan.stages[attach.stage]);
-            if parent.is_some_and(|parent| parent.role != stage.role && parent.owner > Unit::Cta) {
-                not_yet("a stage inside another role's stage of warps", None);
+            if let Some(parent) = parent.filter(|parent| parent.role != stage.role) {
+                // Its axes of warps are those of the other role.
+                if stage.owner > Unit::Cta {
+                    not_yet("a stage of warps inside another role's stage", Some("write `per cta`"));
+                } else if parent.owner > Unit::Cta {
+                    not_yet("a stage inside another role's stage of warps", None);
+                }
             }
             continue;
         };

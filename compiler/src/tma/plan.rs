@@ -58,143 +58,39 @@ pub fn plan(
     }
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
     let taken = |a: &Access| serves.as_ref().is_none_or(|s| a.value.is_some_and(|value| s.contains(&value)));
-    let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
+    let is_own = |a: &Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
     let attach = Attach::new(stage, &at.axis)?;
-    // Each with the facts of its stage and the loops that move it.
-    let mut reads: Vec<(&Access, &Facts, Loops)> = Vec::new();
-    for reader in readers {
-        let mut own: Vec<&Access> = reader.accesses.iter().filter(is_own).collect();
-        if way == Way::Load && attach.is_inside_reduction() {
-            // What is read before the terms and after them is read from the tensor.
-            own.retain(|read| reader.is_inner() || read.in_terms);
-        }
-        let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
-        let loops = Loops::new(reader, &attach, &own)?;
-        reads.extend(own.into_iter().map(|access| (access, &of.facts, loops.clone())));
-    }
-    if reads.is_empty() {
+    let mut moved = moved(readers, &attach, way, &is_own)?;
+    if moved.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
     }
     if way == Way::Store && attach.is_inside_reduction() {
         return Err(Refused::InsideReduction(at.axis.span));
     }
-    let mut ring = 1;
-    if let Some(written) = &copy.clauses.ring {
-        let slots = schedule::literal(program, facts, &written.value);
-        let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
-        ring = known.ok_or(Refused::Ring(slots, written.span))?;
-        if ring > 1 && !attach.has_next() {
-            return Err(Refused::RingWithoutLoop(written.span));
-        }
-    }
-    let mut axes: Vec<ViewAxis> = Vec::new();
-    for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
-        let own = Ok(Family::PLACEHOLDER.expr(d));
-        let unrolled = |(access, facts, loops): &mut (&Access, &Facts, Loops)| {
-            loops.unrolled(&access.indices[d], access, facts, &program.algorithm)
-        };
-        let indices = reads.iter_mut().map(unrolled);
-        let indices = std::iter::once(own).chain(indices);
-        axes.push(ViewAxis {
-            name: copy.axes[d].text.clone(),
-            span: copy.axes[d].span,
-            size: facts.normal(&Expr::from_size(size)),
-            stride,
-            indices: indices.collect::<Result<_, _>>()?,
-            dims: vec![d],
-            aliased: Vec::new(),
-            padded: false,
-            boxed: None,
-        });
-    }
+    let ring = ring(copy, stage, &attach)?;
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
-    let mut view = View::new(axes, facts, &literal);
-    let (mut swizzle, mut sugar) = (Swizzle::None, None);
-    let (mut promotion, mut evict) = (Promotion::None, None);
-    let mut layout: Option<(&[ast::LayoutAxis], Span)> = None;
-    for op in &copy.ops {
-        match &op.kind {
-            ast::OpKind::Layout { axes, swizzle: spans } => {
-                if layout.is_some() {
-                    return Err(Refused::NotYet("a second `layout`", op.span));
-                }
-                layout = Some((axes, op.span));
-                if let Some(spans) = spans {
-                    let bytes = literal(spans).and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 16);
-                    swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(spans.span))?;
-                    sugar = Some(spans.span);
-                }
-            }
-            // Filling is judged once the copy is known; blocks have been found.
-            ast::OpKind::Fill { .. } | ast::OpKind::Multicast { .. } => {}
-            ast::OpKind::L2 { hint } => {
-                let promotes = promotion != Promotion::None;
-                match hint {
-                    ast::L2Hint::Promote(_) if promotes => return Err(Refused::NotYet("a second promotion", op.span)),
-                    ast::L2Hint::Promote(bytes) => {
-                        promotion = match literal(bytes) {
-                            Some(64) => Promotion::B64,
-                            Some(128) => Promotion::B128,
-                            Some(256) => Promotion::B256,
-                            _ => return Err(Refused::Promotion(bytes.span)),
-                        };
-                    }
-                    _ if evict.is_some() => return Err(Refused::NotYet("a second eviction", op.span)),
-                    ast::L2Hint::EvictFirst => evict = Some(Evict::First),
-                    ast::L2Hint::EvictLast => evict = Some(Evict::Last),
-                }
-            }
-            _ => view.apply(op)?,
-        }
-    }
-    let exchanges = view.tile_ops.iter().find(|op| op.kind == TileOpKind::Swizzle);
-    if let (Some(sugar), Some(op)) = (sugar, exchanges) {
-        return Err(Refused::TwoSwizzles(sugar, op.span));
-    }
-    let mut taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
-    let mut axes = Vec::new();
-    let mut written = Vec::new();
+    let mut view = View::new(axes_of(tensor, copy, stage, &mut moved)?, facts, &literal);
+    let options = Options::of(&copy.ops, &mut view, &literal)?;
+    let mut names_taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
+    let (mut axes, mut written) = (Vec::new(), Vec::new());
     for axis in std::mem::take(&mut view.axes) {
-        let mut region: Option<Interval> = None;
-        // The first one is the axis itself, in terms of the tensor's indices.
-        for (index, (access, _, loops)) in axis.indices[1..].iter().zip(&reads) {
-            let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: access.span };
-            let found = interval::interval(index, loops.inside(), facts).map_err(not_a_tile)?;
-            region = Some(match region {
-                Some(before) => interval::hull(&before, &found, facts).map_err(not_a_tile)?,
-                None => found,
-            });
-        }
-        let Some(region) = region else { return Err(Refused::NotRead(copy.source.span)) };
-        // Without a box, the whole region is one.
-        let boxed = axis.boxed.unwrap_or_else(|| {
-            let (name, extent) = (axis.name.clone(), region.extent);
-            let (box_size, coordinates, tile) = match along.is_some_and(|along| along.is_one_each(&name, extent)) {
-                true => (1, vec![name], Vec::new()),
-                false => (extent, Vec::new(), vec![TileAxis { name, extent }]),
-            };
-            Boxed { box_size, element_stride: 1, coordinates, tile, phase: None, span: axis.span, striding: None }
-        });
+        let region = region(&axis, &moved, facts)?.ok_or(Refused::NotRead(copy.source.span))?;
         if way == Way::Store {
-            written.push(cover::Written {
-                name: axis.name.clone(),
-                index: axis.indices[1].clone(),
-                region: region.clone(),
-            });
+            let (name, index) = (axis.name.clone(), axis.indices[1].clone());
+            written.push(cover::Written { name, index, region: region.clone() });
         }
-        let position = axis.indices[0].clone();
-        let ViewAxis { name, size, stride, dims, aliased, .. } = axis;
-        axes.push(Axis { name, size, stride, position, region, boxed, dims, aliased });
+        axes.push(boxed(axis, region, along));
     }
     if let Some(along) = along {
         along.check(&axes)?;
     }
     let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
-    if let (Way::Store, Some((_, _, loops))) = (way, reads.first()) {
-        cover::check(facts, around, &written, loops.inside(), &aliased).map_err(Refused::Gap)?;
+    if let (Way::Store, Some(first)) = (way, moved.first()) {
+        cover::check(facts, around, &written, first.loops.inside(), &aliased).map_err(Refused::Gap)?;
     }
     let element = program.parameters[usize::from(parameter)].element;
+    let layout = options.layout;
     let mut staged = Staged {
         name: copy.name.text.clone(),
         way,
@@ -211,13 +107,13 @@ pub fn plan(
         outer: Staged::natural(axes.len()),
         axes,
         form: Form::Tiles(NotRuns::Granule),
-        swizzle,
+        swizzle: options.swizzle,
         layout: layout.map(|l| l.1).or(view.tile_ops.last().map(|op| op.span)),
-        promotion,
-        evict,
+        promotion: options.promotion,
+        evict: options.evict,
     };
     let known: Vec<String> = names.iter().map(|n| n.0.clone()).collect();
-    taken.extend(known.iter().cloned());
+    names_taken.extend(known.iter().cloned());
     let left: Vec<(String, Part)> = staged.axes.iter().flat_map(Axis::names).collect();
     let gone = names.iter().filter(|n| n.1 == Part::Slot && !left.contains(n)).map(|n| n.0.clone());
     staged.lay_out(
@@ -225,7 +121,7 @@ pub fn plan(
             list: layout,
             ops: &view.tile_ops,
             known: &known,
-            taken: &taken,
+            taken: &names_taken,
             gone: &gone.collect::<Vec<_>>(),
             run: run(&copy.ops, &view.tile_ops, layout.map(|l| l.1)),
         },
@@ -244,6 +140,177 @@ pub fn plan(
         }
     }
     Ok(staged)
+}
+
+/// An access that a copy serves.
+struct Moved<'a> {
+    access: &'a Access,
+    /// What is known in its stage.
+    facts: &'a Facts,
+    /// The loops that move it.
+    loops: Loops,
+}
+
+/// The accesses of the readers that a copy serves, or those of the stage that writes it.
+fn moved<'a>(
+    readers: &[Reader<'a>],
+    attach: &Attach<'_>,
+    way: Way,
+    is_own: &dyn Fn(&Access) -> bool,
+) -> Result<Vec<Moved<'a>>, Refused> {
+    let mut found = Vec::new();
+    for reader in readers {
+        let mut own: Vec<&Access> = reader.accesses.iter().filter(|a| is_own(a)).collect();
+        if way == Way::Load && attach.is_inside_reduction() {
+            // What is read before the terms and after them is read from the tensor.
+            own.retain(|read| reader.is_inner() || read.in_terms);
+        }
+        let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
+        let loops = Loops::new(reader, attach, &own)?;
+        found.extend(own.into_iter().map(|access| Moved { access, facts: &of.facts, loops: loops.clone() }));
+    }
+    Ok(found)
+}
+
+/// How many buffers a copy has.
+fn ring(copy: &ast::StagedCopy, stage: &Stage, attach: &Attach<'_>) -> Result<u32, Refused> {
+    let Some(written) = &copy.clauses.ring else { return Ok(1) };
+    let slots = schedule::literal(&stage.program, &stage.facts, &written.value);
+    let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
+    let ring = known.ok_or(Refused::Ring(slots, written.span))?;
+    if ring > 1 && !attach.has_next() {
+        return Err(Refused::RingWithoutLoop(written.span));
+    }
+    Ok(ring)
+}
+
+/// The dimensions of a tensor as axes of a view, each with its index in every access; the first index is the axis
+/// itself.
+fn axes_of(
+    tensor: &TensorParameter,
+    copy: &ast::StagedCopy,
+    stage: &Stage,
+    moved: &mut [Moved<'_>],
+) -> Result<Vec<ViewAxis>, Refused> {
+    let facts = &stage.facts;
+    let mut axes: Vec<ViewAxis> = Vec::new();
+    for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
+        let own = Ok(Family::PLACEHOLDER.expr(d));
+        let unrolled =
+            |m: &mut Moved<'_>| m.loops.unrolled(&m.access.indices[d], m.access, m.facts, &stage.program.algorithm);
+        axes.push(ViewAxis {
+            name: copy.axes[d].text.clone(),
+            span: copy.axes[d].span,
+            size: facts.normal(&Expr::from_size(size)),
+            stride,
+            indices: std::iter::once(own).chain(moved.iter_mut().map(unrolled)).collect::<Result<_, _>>()?,
+            dims: vec![d],
+            aliased: Vec::new(),
+            padded: false,
+            boxed: None,
+        });
+    }
+    Ok(axes)
+}
+
+/// What the ops of a copy say beside its view.
+struct Options<'a> {
+    /// The order of the buffer, and its clause.
+    layout: Option<(&'a [ast::LayoutAxis], Span)>,
+    swizzle: Swizzle,
+    promotion: Promotion,
+    evict: Option<Evict>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads them, and applies the others to the view.
+    fn of(
+        ops: &'a [ast::Op],
+        view: &mut View<'_>,
+        literal: &dyn Fn(&ast::Expr) -> Option<i128>,
+    ) -> Result<Self, Refused> {
+        let mut found = Self { layout: None, swizzle: Swizzle::None, promotion: Promotion::None, evict: None };
+        let mut sugar = None;
+        for op in ops {
+            match &op.kind {
+                ast::OpKind::Layout { axes, swizzle: spans } => {
+                    if found.layout.is_some() {
+                        return Err(Refused::NotYet("a second `layout`", op.span));
+                    }
+                    found.layout = Some((axes, op.span));
+                    if let Some(spans) = spans {
+                        let bytes = literal(spans).and_then(|n| u32::try_from(n).ok()).filter(|bytes| *bytes > 16);
+                        found.swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(spans.span))?;
+                        sugar = Some(spans.span);
+                    }
+                }
+                // Filling is judged once the copy is known; blocks have been found.
+                ast::OpKind::Fill { .. } | ast::OpKind::Multicast { .. } => {}
+                ast::OpKind::L2 { hint } => found.l2(hint, op.span, literal)?,
+                _ => view.apply(op)?,
+            }
+        }
+        let exchanges = view.tile_ops.iter().find(|op| op.kind == TileOpKind::Swizzle);
+        if let (Some(sugar), Some(op)) = (sugar, exchanges) {
+            return Err(Refused::TwoSwizzles(sugar, op.span));
+        }
+        Ok(found)
+    }
+
+    fn l2(
+        &mut self,
+        hint: &ast::L2Hint,
+        span: Span,
+        literal: &dyn Fn(&ast::Expr) -> Option<i128>,
+    ) -> Result<(), Refused> {
+        match hint {
+            ast::L2Hint::Promote(_) if self.promotion != Promotion::None => {
+                return Err(Refused::NotYet("a second promotion", span));
+            }
+            ast::L2Hint::Promote(bytes) => {
+                self.promotion = match literal(bytes) {
+                    Some(64) => Promotion::B64,
+                    Some(128) => Promotion::B128,
+                    Some(256) => Promotion::B256,
+                    _ => return Err(Refused::Promotion(bytes.span)),
+                };
+            }
+            _ if self.evict.is_some() => return Err(Refused::NotYet("a second eviction", span)),
+            ast::L2Hint::EvictFirst => self.evict = Some(Evict::First),
+            ast::L2Hint::EvictLast => self.evict = Some(Evict::Last),
+        }
+        Ok(())
+    }
+}
+
+/// The hull of what the accesses ask for along an axis of the view; none without accesses.
+fn region(axis: &ViewAxis, moved: &[Moved<'_>], facts: &Facts) -> Result<Option<Interval>, Refused> {
+    let mut region: Option<Interval> = None;
+    // The first one is the axis itself, in terms of the tensor's indices.
+    for (index, moved) in axis.indices[1..].iter().zip(moved) {
+        let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: moved.access.span };
+        let found = interval::interval(index, moved.loops.inside(), facts).map_err(not_a_tile)?;
+        region = Some(match region {
+            Some(before) => interval::hull(&before, &found, facts).map_err(not_a_tile)?,
+            None => found,
+        });
+    }
+    Ok(region)
+}
+
+/// An axis with its boxes. Without a box, the whole region is one.
+fn boxed(axis: ViewAxis, region: Interval, along: Option<&Along<'_>>) -> Axis {
+    let boxed = axis.boxed.unwrap_or_else(|| {
+        let (name, extent) = (axis.name.clone(), region.extent);
+        let (box_size, coordinates, tile) = match along.is_some_and(|along| along.is_one_each(&name, extent)) {
+            true => (1, vec![name], Vec::new()),
+            false => (extent, Vec::new(), vec![TileAxis { name, extent }]),
+        };
+        Boxed { box_size, element_stride: 1, coordinates, tile, phase: None, span: axis.span, striding: None }
+    });
+    let position = axis.indices[0].clone();
+    let ViewAxis { name, size, stride, dims, aliased, .. } = axis;
+    Axis { name, size, stride, position, region, boxed, dims, aliased }
 }
 
 /// The ops on axes of the tile and the layout, if no other op stands between them.
