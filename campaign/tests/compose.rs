@@ -1,7 +1,7 @@
 //! Some hundreds of random compositions; `campaign --compose` runs many more. And the kernels that such runs have
 //! found.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tilewright_campaign::compile::{Outcome, compile};
 use tilewright_campaign::compose;
@@ -32,15 +32,37 @@ fn compositions_are_right() {
 /// Work of the separate checker for one entry point at one size, and terms of the reference for one launch.
 const WORK: u64 = 300_000;
 
+/// The kernels of a folder, each with its path.
+fn kernels(folder: &str) -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(folder).expect("a folder of kernels").map(|entry| entry.expect("a file").path());
+    files.map(|path| (path.clone(), std::fs::read_to_string(&path).expect("text"))).collect()
+}
+
 /// What was found once is accepted and right, or refused for a reason. What is accepted runs: most of these were once
 /// accepted and wrong. Those whose defect is open still are marked so.
 #[test]
 fn what_was_found() {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("found");
+    are_right("found");
+}
+
+/// Kernels in which features meet that never met in half a million drawn ones.
+#[test]
+fn what_is_seldom_drawn() {
+    for (path, text) in kernels("written") {
+        let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("// ")).collect();
+        let comment = comment.join(" ");
+        let pairs = comment.strip_prefix("Pairs: ").unwrap_or_else(|| panic!("{}: which pairs?", path.display()));
+        for name in pairs.split(['×', ',', ';']).map(str::trim) {
+            assert!(compose::features::FEATURES.contains(&name), "{}: `{name}` is no feature", path.display());
+        }
+    }
+    are_right("written");
+}
+
+fn are_right(folder: &str) {
     let (mut count, mut wrong) = (0, Vec::new());
-    for entry in std::fs::read_dir(found).expect("a folder of kernels") {
-        let path = entry.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
+    for (path, text) in kernels(folder) {
         count += 1;
         let outcome = compile(&text);
         let refused = matches!(outcome, Outcome::Refused(..));
@@ -69,7 +91,7 @@ fn what_was_found() {
             _ => {}
         }
     }
-    assert!(count > 0, "nothing was found");
+    assert!(count > 0, "no kernels in `{folder}`");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -97,7 +97,7 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let mut kept = chosen;
     let program = sources.build(&at, &mut kept)?;
     let mut cases = corpus::of_folders(&root, &["examples", "tests"])?;
-    for folder in ["campaign/found", "mutants/kernels"] {
+    for folder in ["campaign/found", "campaign/written", "mutants/kernels"] {
         cases.extend(corpus::of_texts(&root, Path::new(folder))?);
     }
     cases.extend(corpus::operations(&at.join("operations"))?);

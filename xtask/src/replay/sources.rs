@@ -15,7 +15,8 @@ use crate::{Failure, kernels, ops, root};
 const FOLDERS: [&str; 7] =
     ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.
-const PAGES: [(&str, &str); 3] = [("docs", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
+const PAGES: [(&str, &str); 4] =
+    [("docs", "md"), ("campaign/found", "txt"), ("campaign/written", "txt"), ("mutants/kernels", "txt")];
 /// Seed of the generated kernels.
 const SEED: u64 = 1;
 /// Kernels of several equations with stages in all places.
