@@ -30,6 +30,7 @@ pub mod cta_rank;
 mod distribution;
 mod fused_output;
 mod idle;
+mod instance;
 mod layout;
 mod levels;
 mod like;
