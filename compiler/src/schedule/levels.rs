@@ -286,16 +286,32 @@ pub(super) fn place(
         threads: finest.count().into(),
         is_run: *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
     };
-    if !has_own {
-        let mut room = threads;
-        for (at, level) in levels.iter_mut().enumerate() {
-            level.from = at.checked_sub(1).map_or(From::Thread(1, None), From::Level);
-            level.ends = (level.low + level.count()) * level.size < room;
-            room = level.size;
-        }
-        return Ok(finest);
+    match has_own {
+        true => number_own(levels, &nest, (shape, &binds), outside)?,
+        false => number(levels, threads),
     }
-    let tiling = Tiling::of(&nest).map_err(|no| {
+    Ok(finest)
+}
+
+/// How the numbers of the machine's units follow from that of a thread.
+fn number(levels: &mut [Level], threads: i128) {
+    let mut room = threads;
+    for (at, level) in levels.iter_mut().enumerate() {
+        level.from = at.checked_sub(1).map_or(From::Thread(1, None), From::Level);
+        level.ends = (level.low + level.count()) * level.size < room;
+        room = level.size;
+    }
+}
+
+/// How the numbers of units follow from that of a thread where some are the kernel's own: by the closed form of the
+/// nest. The first `outside` loops of it are around all levels.
+fn number_own(
+    levels: &mut [Level],
+    nest: &Nest,
+    (shape, binds): (Shape, &[Bind]),
+    outside: usize,
+) -> Result<(), Box<Misplaced>> {
+    let tiling = Tiling::of(nest).map_err(|no| {
         let (step, misfit) = match no {
             NoClosedForm::Inexact(_, at) => (at, Misfit::NoForm),
             NoClosedForm::Loop(at, fault) => (at, Misfit::Loop(fault)),
@@ -331,7 +347,7 @@ pub(super) fn place(
         level.stride = pitch * level.size;
         level.ends = selector.above.is_some() || level.count() == 0;
     }
-    Ok(finest)
+    Ok(())
 }
 
 #[cfg(test)]

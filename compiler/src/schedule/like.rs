@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
 
+use super::Stage;
 use super::apply::Apply;
 use crate::diag::codes::{HiddenAxis, NameTaken, NothingAlike};
 use crate::domain::{AxisId, Binding, NewAxis, Op, Unit};
@@ -57,45 +58,8 @@ impl Apply<'_> {
                 names.push(NewAxis { name: axis.name.clone(), span });
             }
             let before = self.domain.axes.len();
-            match (op, &mut names.into_iter()) {
-                (Op::Split { input, outer, factor, .. }, names) => {
-                    let (Some(a), Some(b)) = (names.next(), names.next()) else { continue };
-                    let same = other.domain.axes[*input].extent == self.domain.axes[inputs[0]].extent;
-                    let count = other.domain.axes[*outer].extent.as_constant();
-                    let inner = op.outputs()[1];
-                    let is_unit = other.domain.leaves.contains(&inner)
-                        && !other.domain.axes[inner].binding.is_sequential()
-                        && self.takes_over(other.domain.axes[inner].binding, stage);
-                    let has = self.domain.axes[inputs[0]].extent.as_constant().filter(|_| !is_unit);
-                    match (factor.as_constant(), count) {
-                        // Iterations that the axis does not have here are left out, unless units count on them.
-                        (Some(factor), _) => {
-                            let factor = has.map_or(factor, |n| factor.min(n.max(1)));
-                            self.domain.split_by(inputs[0], factor, self.facts, [a, b], span);
-                        }
-                        (None, Some(count)) if same => {
-                            self.domain.split_into(inputs[0], count, self.facts, [a, b], span);
-                        }
-                        _ => continue,
-                    }
-                }
-                (Op::Merge { .. }, names) => {
-                    let Some(name) = names.next() else { continue };
-                    self.domain.merge(inputs[0], inputs[1], self.facts, name, span);
-                }
-                (Op::Resize { left, right, .. }, names) => {
-                    let Some(name) = names.next() else { continue };
-                    self.domain.resize(inputs[0], *left, *right, self.facts, name, span);
-                }
-                (Op::Swizzle { .. }, names) => {
-                    let (Some(a), Some(b)) = (names.next(), names.next()) else { continue };
-                    let extents = inputs.iter().map(|a| self.domain.axes[*a].extent.clone());
-                    let theirs = op.inputs().into_iter().map(|a| other.domain.axes[a].extent.clone());
-                    if !extents.eq(theirs) {
-                        continue;
-                    }
-                    self.domain.swizzle(inputs[0], inputs[1], [a, b], span);
-                }
+            if self.replay(op, &inputs, names, (other, stage), span).is_none() {
+                continue;
             }
             for (output, own) in op.outputs().into_iter().zip(before..) {
                 map[output] = Some(own);
@@ -104,7 +68,62 @@ impl Apply<'_> {
         let unlike = other.domain.axes.iter().filter(|axis| self.domain.named(&axis.name).is_none());
         let hidden = unlike.map(|axis| (axis.name.clone(), HiddenAxis::Unlike(stage.text.clone())));
         self.hidden.extend(hidden.collect::<Vec<_>>());
-        // The order and the binds of the leaves.
+        self.take_order_and_binds(&map, (other, stage), span);
+    }
+
+    /// Applies an op of the other stage to axes here; none if it has no meaning for them.
+    fn replay(
+        &mut self,
+        op: &Op,
+        inputs: &[AxisId],
+        names: Vec<NewAxis>,
+        (other, stage): (&Stage, &ast::Name),
+        span: Span,
+    ) -> Option<()> {
+        let mut names = names.into_iter();
+        match op {
+            Op::Split { input, outer, factor, .. } => {
+                let (a, b) = (names.next()?, names.next()?);
+                let same = other.domain.axes[*input].extent == self.domain.axes[inputs[0]].extent;
+                let count = other.domain.axes[*outer].extent.as_constant();
+                let inner = op.outputs()[1];
+                let is_unit = other.domain.leaves.contains(&inner)
+                    && !other.domain.axes[inner].binding.is_sequential()
+                    && self.takes_over(other.domain.axes[inner].binding, stage);
+                let has = self.domain.axes[inputs[0]].extent.as_constant().filter(|_| !is_unit);
+                match (factor.as_constant(), count) {
+                    // Iterations that the axis does not have here are left out, unless units count on them.
+                    (Some(factor), _) => {
+                        let factor = has.map_or(factor, |n| factor.min(n.max(1)));
+                        self.domain.split_by(inputs[0], factor, self.facts, [a, b], span);
+                    }
+                    (None, Some(count)) if same => {
+                        self.domain.split_into(inputs[0], count, self.facts, [a, b], span);
+                    }
+                    _ => return None,
+                }
+            }
+            Op::Merge { .. } => {
+                self.domain.merge(inputs[0], inputs[1], self.facts, names.next()?, span);
+            }
+            Op::Resize { left, right, .. } => {
+                self.domain.resize(inputs[0], *left, *right, self.facts, names.next()?, span);
+            }
+            Op::Swizzle { .. } => {
+                let (a, b) = (names.next()?, names.next()?);
+                let extents = inputs.iter().map(|a| self.domain.axes[*a].extent.clone());
+                let theirs = op.inputs().into_iter().map(|a| other.domain.axes[a].extent.clone());
+                if !extents.eq(theirs) {
+                    return None;
+                }
+                self.domain.swizzle(inputs[0], inputs[1], [a, b], span);
+            }
+        }
+        Some(())
+    }
+
+    /// Gives the leaves the order and the binds of those of the other stage. `map` has the axes here, by theirs.
+    fn take_order_and_binds(&mut self, map: &[Option<AxisId>], (other, stage): (&Stage, &ast::Name), span: Span) {
         let leaves: Vec<(AxisId, AxisId)> =
             other.domain.leaves.iter().filter_map(|theirs| Some((*theirs, map[*theirs]?))).collect();
         let mut next =
