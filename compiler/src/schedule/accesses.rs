@@ -88,11 +88,6 @@ pub struct Accesses {
     pub stages: Vec<StageRead>,
 }
 
-/// The accesses of tensors by a stage, writes last; none if inlining passes [`INLINE_LIMIT`].
-pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbolic) -> Option<Vec<Access>> {
-    collect_served(program, facts, stage, symbolic, &|_, _, _| false).map(|found| found.tensors)
-}
-
 /// Whether a read of a source is served by another stage: what it reads, its value, and whether it is in the terms of
 /// the stage's reduction.
 pub type Serves<'a> = dyn Fn(Source, ValueId, bool) -> bool + 'a;

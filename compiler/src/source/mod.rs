@@ -3,9 +3,10 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `tokens`, `span` | the stream as one vector; places in it, and the map back to files and lines |
-//! | `ast`, `print` | the tree, and its text |
+//! | `ast`; `print` | the tree; its text, for tests: what is printed parses to the same tree |
 
 pub mod ast;
+#[cfg(test)]
 pub mod print;
 mod span;
 mod tokens;

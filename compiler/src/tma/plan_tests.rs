@@ -31,7 +31,8 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let stage = schedule::stage(&program, &facts, 0, &[], &mut diags).expect("the schedule applies");
     assert!(!diags.has_errors(), "{source}");
     let symbolic = Symbolic::new(&stage.domain, &facts);
-    let accesses = accesses::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let accesses = accesses::collect_served(&program, &facts, &stage, &symbolic, &|_, _, _| false);
+    let accesses = accesses.expect("the kernel is small").tensors;
     let copy = &program.stages[0];
     let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
     let tensor = expressions::tensor(&program, parameter as u16).expect("it is a tensor");
@@ -403,7 +404,8 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let built = schedule::build(&bare, &facts, &mut diags).expect("the schedule applies");
     let stage = built.stages[0].clone();
     let symbolic = Symbolic::new(&stage.domain, &facts);
-    let accesses = accesses::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let accesses = accesses::collect_served(&program, &facts, &stage, &symbolic, &|_, _, _| false);
+    let accesses = accesses.expect("the kernel is small").tensors;
     let holes = crate::holes::analyse(&stage.domain, &facts);
     let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];

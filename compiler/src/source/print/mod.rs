@@ -1,11 +1,11 @@
-//! The pretty printer: a syntax tree as source text that parses to the same tree.
+//! The pretty printer: a syntax tree as source text that parses to the same tree. Tests of the parser rest on it.
 
 mod expr;
 mod op;
 
 use super::ast::{
-    Attribute, AxisDecl, Clauses, Equation, Expr, Fact, Item, Kernel, Launch, LaunchItem, LaunchItemKind, Name, Op,
-    Param, Program, Range, Role, Schedule, Shape, StagedCopy, Type, Unit,
+    Attribute, AxisDecl, Clauses, Equation, Expr, Fact, Item, Kernel, Launch, LaunchItem, LaunchItemKind, Name, Param,
+    Program, Range, Role, Schedule, Shape, StagedCopy, Type, Unit,
 };
 
 /// Binding strength of the forms around the infix operators, on the scale of [`super::ast::BinaryOp::precedence`].
@@ -26,44 +26,11 @@ pub fn print_program(program: &Program) -> String {
     p.out
 }
 
-/// One kernel.
-#[must_use]
-pub fn print_kernel(kernel: &Kernel) -> String {
-    let mut p = Printer::default();
-    p.kernel(kernel);
-    p.out
-}
-
-/// One statement of a kernel's body, not indented.
-#[must_use]
-pub fn print_item(item: &Item) -> String {
-    let mut p = Printer::default();
-    p.item(item);
-    p.out
-}
-
-/// One schedule op with its semicolon: what a help message proposes to paste.
-#[must_use]
-pub fn print_op(op: &Op) -> String {
-    let mut p = Printer::default();
-    p.op(op);
-    p.out.truncate(p.out.trim_end().len());
-    p.out
-}
-
 /// One expression.
 #[must_use]
 pub fn print_expr(expr: &Expr) -> String {
     let mut p = Printer::default();
     p.expr(expr, 0);
-    p.out
-}
-
-/// One fact of a `where` clause.
-#[must_use]
-pub fn print_fact(fact: &Fact) -> String {
-    let mut p = Printer::default();
-    p.fact(fact);
     p.out
 }
 
