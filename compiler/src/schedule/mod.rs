@@ -44,6 +44,8 @@ mod roles;
 mod roots;
 mod split_k_stage;
 mod stage;
+#[cfg(test)]
+pub(crate) mod tests;
 mod uneven;
 pub mod vector;
 
