@@ -16,3 +16,5 @@ pub mod conflicts;
 pub mod fetch;
 mod finding;
 pub mod multiples;
+#[cfg(test)]
+mod tests;
