@@ -31,7 +31,7 @@ pub struct Along {
 /// A scheduled equation.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// Position in [`Algorithm::equations`].
+    /// Position in [`Algorithm::equations`](tilewright_kernel::Algorithm::equations).
     pub equation: usize,
     /// Name of its first component.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Stage {
     pub copy: Option<usize>,
     /// What reads take from it, beside a tensor in device memory.
     pub serves: Vec<Source>,
-    /// The stages whose results it reads: positions in [`Plan::stages`].
+    /// The stages whose results it reads: positions in [`Plan::stages`](super::Plan::stages).
     pub sees: Vec<usize>,
     /// The iteration domain, ops applied.
     pub domain: Domain,
@@ -67,7 +67,7 @@ pub struct Stage {
     pub fit: Fit,
     /// A bound of the elements of an instance that are asked for, if one is known.
     pub needed: Option<Expr>,
-    /// The reduction whose axes are roots: a [`Value::Reduce`] or [`Value::Fold`].
+    /// The reduction whose axes are roots: a `Value::Reduce` or `Value::Fold`.
     pub reduction: Option<ValueId>,
     /// The axes that are combined across units.
     pub reduced: Vec<Reduced>,
@@ -85,7 +85,7 @@ pub struct Stage {
     pub fetches: bool,
     /// Who owns an instance.
     pub owner: Unit,
-    /// The role that runs it: a position in [`Plan::roles`]; none in a launch without roles.
+    /// The role that runs it: a position in [`Plan::roles`](super::Plan::roles); none in a launch without roles.
     pub role: Option<usize>,
     /// Of a stage with buffers: who accesses an element beside the thread that does.
     pub sharing: Sharing,
@@ -126,7 +126,8 @@ impl Stage {
         self.serves.contains(&source) && self.reads.as_ref().is_none_or(|reads| reads.contains(&read))
     }
 
-    /// Of stages that hold what a read asks for, at these positions, the least one is taken: see [`taken`].
+    /// Of stages that hold what a read asks for, at these positions, the least one is taken:
+    /// see [`taken`](super::taken).
     pub fn nearness(&self, at: usize) -> (bool, usize) {
         (self.copy.is_none(), at)
     }
