@@ -7,7 +7,8 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `compute_at` | stages inside the loops of others: what their clauses say |
+//! | `stage`, `roots` | one scheduled equation; the axes that it starts from |
+//! | `compute_at`, `instance` | stages inside the loops of others: what their clauses say; what an instance is made from |
 //! | `attach`, `region_ops` | where each stands, and the region that is needed there; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
