@@ -46,7 +46,8 @@ fn what_was_found() {
     are_right("found");
 }
 
-/// Kernels in which features meet that never met in half a million drawn ones.
+/// Kernels for pairs of features that never met in 450,000 drawn ones. That a text has its pair is its author's word:
+/// features are found in what is drawn, not in texts.
 #[test]
 fn what_is_seldom_drawn() {
     for (path, text) in kernels("written") {

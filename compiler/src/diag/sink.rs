@@ -1,7 +1,7 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
 use super::{Code, Diagnostic, IntoDiagnostic, Level};
-use crate::source::ast::{Kernel, Op, OpKind};
+use crate::source::ast::{Kernel, Op};
 use crate::source::{Span, TokenBuffer};
 
 /// Findings shown at once, per level; the rest is counted.
@@ -68,25 +68,21 @@ impl Diagnostics {
     /// repeat. Another fault of the same code in such a stage is told once that one is gone.
     pub fn said_once(&mut self, kernel: &Kernel) {
         let scheduled = || kernel.items.iter().filter_map(|item| Some((item.span(), item.scheduled()?)));
-        let like = |ops: &[Op]| {
-            ops.iter().find_map(|op| match &op.kind {
-                OpKind::Like { stage, .. } => Some((op.span, stage.text.clone())),
-                _ => None,
-            })
-        };
-        // Each `like` clause, with the statements whose ops it repeats.
+        // Each `like` clause, with the statements whose ops it repeats, through others that are `like` their own.
         let mut repeated: Vec<(Span, Vec<Span>)> = Vec::new();
-        for (clause, mut stage) in scheduled().filter_map(|(_, (_, ops))| like(ops)) {
-            let mut statements: Vec<Span> = Vec::new();
-            while let Some((statement, (_, ops))) = scheduled().find(|(_, (name, _))| name.text == stage) {
-                if statements.contains(&statement) {
+        for op in scheduled().flat_map(|(_, (_, ops))| ops) {
+            let (mut model, mut statements) = (op.model(), Vec::new());
+            while let Some(name) = model {
+                let of = scheduled().find(|(_, (stage, _))| stage.text == name.text);
+                let Some((statement, (_, ops))) = of.filter(|(statement, _)| !statements.contains(statement)) else {
                     break;
-                }
+                };
                 statements.push(statement);
-                let Some((_, next)) = like(ops) else { break };
-                stage = next;
+                model = ops.iter().find_map(Op::model);
             }
-            repeated.push((clause, statements));
+            if op.model().is_some() {
+                repeated.push((op.span, statements));
+            }
         }
         let at_clause = |found: &Diagnostic| repeated.iter().find(|(clause, _)| *clause == found.primary);
         let is_original = |found: &&Diagnostic| found.level == Level::Error && at_clause(found).is_none();

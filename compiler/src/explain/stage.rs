@@ -106,7 +106,7 @@ fn workspaces(out: &mut String, stage: &Stage, info: &KernelInfo) {
 
 /// Everything about a stage.
 pub(super) fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
-    let about = About { stages, analysed, info };
+    let about = Explained { stages, analysed, info };
     about.place(out);
     about.axes(out);
     about.across_blocks(out);
@@ -123,13 +123,13 @@ pub(super) fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, 
     about.accesses(out);
 }
 
-struct About<'a> {
+struct Explained<'a> {
     stages: &'a [Analysed],
     analysed: &'a Analysed,
     info: &'a KernelInfo,
 }
 
-impl About<'_> {
+impl Explained<'_> {
     fn show(&self, e: &Expr) -> String {
         let stage = &self.analysed.stage;
         stage.facts.normal(e).show(&|v| stage.program.dim_name(v as u16).to_owned())

@@ -19,7 +19,7 @@ use crate::target::SHARED_BYTES;
 
 /// What every entry point of a kernel is made from.
 #[derive(Clone, Copy)]
-pub(super) struct Analysis<'a> {
+pub(super) struct Input<'a> {
     pub program: &'a Program,
     pub facts: &'a Facts,
     pub stages: &'a [Analysed],
@@ -30,7 +30,7 @@ pub(super) struct Analysis<'a> {
 
 /// What one entry point has of its own.
 #[derive(Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct Variant {
     /// The type of indices.
     pub index: Type,
     /// Whether copies are staged.
@@ -43,23 +43,23 @@ pub(super) struct Form {
 ///
 /// # Errors
 /// What an earlier room let through although it cannot be built.
-pub(super) fn entry(of: Analysis<'_>, form: Form, name: String) -> Result<Kernel, Defect> {
-    let Analysis { program, facts, stages, roles, .. } = of;
+pub(super) fn entry(of: Input<'_>, variant: Variant, name: String) -> Result<Kernel, Defect> {
+    let Input { program, facts, stages, roles, .. } = of;
     let of_stages = grid_reduce::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
     let counts = of_stages.iter().map(|own| own.len() as u16);
     let first_of = |sum: &mut u16, count| Some(std::mem::replace(sum, *sum + count));
     let first_workspaces: Vec<u16> = counts.scan(0, first_of).collect();
     let first_part = of_stages.iter().map(|own| own.len() as u16).sum();
     let workspaces = workspaces(stages, facts).ok_or(UNSIZED)?;
-    let mut builder = Builder::new(signature(of, form, name, workspaces.len()));
+    let mut builder = Builder::new(signature(of, variant, name, workspaces.len()));
     for Workspace { name, element, zeroed, .. } in workspaces {
         builder.workspace(kernel_ir::Workspace { name: name.to_string(), element, zeroed });
     }
     let storage = nested_stage::storage(&mut builder, (stages, roles), first_part);
-    let copies = staging::copies(&mut builder, (stages, roles), form.staged, form.index);
+    let copies = staging::copies(&mut builder, (stages, roles), variant.staged, variant.index);
     // What follows sees that the barriers of copies are ready.
     builder.line(0);
-    let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| form.staged && copy.barriers() > 0);
+    let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| variant.staged && copy.barriers() > 0);
     let are_copied_to_all = copied().any(|copy| copy.multicast.is_some());
     // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers
     // where they meet on their way.
@@ -72,7 +72,7 @@ pub(super) fn entry(of: Analysis<'_>, form: Form, name: String) -> Result<Kernel
     if program.is_dependent() {
         builder.grid_dependency_wait();
     }
-    let mut nests = Nests { of, form, storage, copies, first_workspaces };
+    let mut nests = Nests { of, variant, storage, copies, first_workspaces };
     if roles.is_empty() {
         nests.lower(&mut builder, None)?;
     } else {
@@ -93,8 +93,8 @@ pub(super) fn entry(of: Analysis<'_>, form: Form, name: String) -> Result<Kernel
 }
 
 /// What an entry point takes.
-fn signature(of: Analysis<'_>, form: Form, name: String, workspaces: usize) -> Signature {
-    let Analysis { program, facts, stages, threads, .. } = of;
+fn signature(of: Input<'_>, variant: Variant, name: String, workspaces: usize) -> Signature {
+    let Input { program, facts, stages, threads, .. } = of;
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
         element: p.element,
@@ -108,12 +108,12 @@ fn signature(of: Analysis<'_>, form: Form, name: String, workspaces: usize) -> S
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         // Zero extents reach the kernel too, whatever the facts say of sizes of at least 1.
         let low = facts.lower_bound(&e).map_or(0, clamp).min(0);
-        let most = if form.index == Type::I32 { index_width::LIMIT } else { i64::MAX };
+        let most = if variant.index == Type::I32 { index_width::LIMIT } else { i64::MAX };
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
-    let copies = stages.iter().filter(|_| form.staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
+    let copies = stages.iter().filter(|_| variant.staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
     let arguments: Vec<Argument> = arguments(program, workspaces, maps.len());
     let cluster = stages.first().map_or(1, |s| s.stage.distribution.cluster);
@@ -122,8 +122,8 @@ fn signature(of: Analysis<'_>, form: Form, name: String, workspaces: usize) -> S
 
 /// The loop nests of all outputs, of a whole block or of one role.
 struct Nests<'a> {
-    of: Analysis<'a>,
-    form: Form,
+    of: Input<'a>,
+    variant: Variant,
     /// The buffers of each stage.
     storage: Vec<Storage>,
     /// The staged copies of each stage.
@@ -134,8 +134,8 @@ struct Nests<'a> {
 
 impl Nests<'_> {
     fn lower(&mut self, builder: &mut Builder, role: Option<usize>) -> Result<(), Defect> {
-        let Analysis { program, facts, stages, roles, .. } = self.of;
-        let Form { index, staged, trip_bytes } = self.form;
+        let Input { program, facts, stages, roles, .. } = self.of;
+        let Variant { index, staged, trip_bytes } = self.variant;
         let has_part = |between: Option<&ProducerConsumers>, own: Option<usize>| match (role, between) {
             (Some(role), Some(between)) => between.has(role),
             (role, _) => own == role,
@@ -182,7 +182,7 @@ impl Nests<'_> {
 
 /// The kernel without what nothing reads and without barriers that nothing needs. Memory is shared where that costs no
 /// barrier; more of it if there is too little otherwise.
-fn ordered(of: Analysis<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
+fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
     let was_valid = cfg!(debug_assertions) && verify(&kernel).is_ok();
     let kernel = verified("what nothing reads", was_valid, unread::without_unread(kernel))?;
     // There may be any number of blocks that take tiles in turn.

@@ -51,7 +51,7 @@ mod width;
 mod workspace;
 
 pub use defect::Defect;
-use entry_point::{Analysis, Form};
+use entry_point::{Input, Variant};
 pub use grid_reduce::blocks;
 use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
@@ -113,14 +113,14 @@ pub fn lower(
     stages: &[Analysed],
     (threads, roles): (u32, &[Role]),
 ) -> Result<Vec<Entry>, Defect> {
-    let of = Analysis { program, facts, stages, roles, threads };
+    let of = Input { program, facts, stages, roles, threads };
     let name = &program.name.text;
     let mut entries = Vec::new();
     let bounds = index_width::bounds(program, facts, stages);
     let is_narrow = index_width::conditions(program, facts, &bounds).is_some();
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let build = |name: String, index: Type, staged: bool| {
-        let entry = |trip_bytes| entry_point::entry(of, Form { index, staged, trip_bytes }, name.clone());
+        let entry = |trip_bytes| entry_point::entry(of, Variant { index, staged, trip_bytes }, name.clone());
         let mut kernel = entry(u64::from(threads) * SHARED_BYTES_OF_THREAD)?;
         if kernel.shared_map().bytes > SHARED_BYTES {
             // One accumulator at a time.

@@ -40,12 +40,14 @@ fn vectors_are_neighbours_and_aligned() {
         // A row may end inside a vector of the merged axis, but for this fact.
         ("N % 4 == 0", "x[i, j] * v[j]", "merge i, j -> p; split p by 4 -> q, k; vectorize k;"),
         ("N % 4 == 0", "x[i, j] + x[i, j / 4]", "split j by 4 -> jo, v; vectorize v;"),
+        // Neighbours that start in the middle of a vector.
+        ("N % 4 == 0", "u[i, j + 1]", "split j by 4 -> jo, v; vectorize v;"),
         ("N % 4 == 0", "x[i, j / 2]", "split j by 2 -> jo, v; vectorize v;"),
         ("N % 4 == 0", "x[i, (j + 1) % N]", "split j by 4 -> jo, v; vectorize v;"),
         ("N % 4 == 0", "x[i, j / 4 * 4 + 3 - j % 4]", "split j by 4 -> jo, v; vectorize v;"),
     ] {
         let source = format!(
-            "kernel K(x: f32[M, N], w: f32[M], v: f32[N]) -> (y: f32[M, N]) where {fact} {{
+            "kernel K(x: f32[M, N], w: f32[M], v: f32[N], u: f32[M, N + 4]) -> (y: f32[M, N]) where {fact} {{
                 y[i, j] = {read};
                 schedule y {{ {ops} }}
             }}"

@@ -222,11 +222,8 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
         let both_copies = one.copy.is_some() && other.copy.is_some() && one.serves == other.serves;
         !both_copies && attach::sources(algorithm, other.equation, served).iter().any(|s| one.serves.contains(s))
     };
-    let like = one.ops.iter().filter_map(|op| match &op.kind {
-        ast::OpKind::Like { stage, .. } => Some(&stage.text),
-        _ => None,
-    });
-    let mut needed = like.chain([&one.at.stage.text]);
+    let models = one.ops.iter().filter_map(ast::Op::model).map(|stage| &stage.text);
+    let mut needed = models.chain([&one.at.stage.text]);
     stages.iter().any(|s| s.name == one.at.stage.text)
         && !inner.iter().enumerate().any(|(n, other)| n != at && reads(other))
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))

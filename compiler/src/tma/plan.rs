@@ -60,8 +60,8 @@ pub fn plan(
     let taken = |a: &Access| serves.as_ref().is_none_or(|s| a.value.is_some_and(|value| s.contains(&value)));
     let is_own = |a: &Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
     let attach = Attach::new(stage, &at.axis)?;
-    let mut moved = moved(readers, &attach, way, &is_own)?;
-    if moved.is_empty() {
+    let mut served = served(readers, &attach, way, &is_own)?;
+    if served.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
     }
     if way == Way::Store && attach.is_inside_reduction() {
@@ -69,12 +69,12 @@ pub fn plan(
     }
     let ring = ring(copy, stage, &attach)?;
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
-    let mut view = View::new(axes_of(tensor, copy, stage, &mut moved)?, facts, &literal);
+    let mut view = View::new(axes_of(tensor, copy, stage, &mut served)?, facts, &literal);
     let options = Options::of(&copy.ops, &mut view, &literal)?;
     let mut names_taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
     let (mut axes, mut written) = (Vec::new(), Vec::new());
     for axis in std::mem::take(&mut view.axes) {
-        let region = region(&axis, &moved, facts)?.ok_or(Refused::NotRead(copy.source.span))?;
+        let region = region(&axis, &served, facts)?.ok_or(Refused::NotRead(copy.source.span))?;
         if way == Way::Store {
             let (name, index) = (axis.name.clone(), axis.indices[1].clone());
             written.push(cover::Written { name, index, region: region.clone() });
@@ -86,7 +86,7 @@ pub fn plan(
     }
     let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
-    if let (Way::Store, Some(first)) = (way, moved.first()) {
+    if let (Way::Store, Some(first)) = (way, served.first()) {
         cover::check(facts, around, &written, first.loops.inside(), &aliased).map_err(Refused::Gap)?;
     }
     let element = program.parameters[usize::from(parameter)].element;
@@ -143,7 +143,7 @@ pub fn plan(
 }
 
 /// An access that a copy serves.
-struct Moved<'a> {
+struct Served<'a> {
     access: &'a Access,
     /// What is known in its stage.
     facts: &'a Facts,
@@ -152,12 +152,12 @@ struct Moved<'a> {
 }
 
 /// The accesses of the readers that a copy serves, or those of the stage that writes it.
-fn moved<'a>(
+fn served<'a>(
     readers: &[Reader<'a>],
     attach: &Attach<'_>,
     way: Way,
     is_own: &dyn Fn(&Access) -> bool,
-) -> Result<Vec<Moved<'a>>, Refused> {
+) -> Result<Vec<Served<'a>>, Refused> {
     let mut found = Vec::new();
     for reader in readers {
         let mut own: Vec<&Access> = reader.accesses.iter().filter(|a| is_own(a)).collect();
@@ -167,7 +167,7 @@ fn moved<'a>(
         }
         let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
         let loops = Loops::new(reader, attach, &own)?;
-        found.extend(own.into_iter().map(|access| Moved { access, facts: &of.facts, loops: loops.clone() }));
+        found.extend(own.into_iter().map(|access| Served { access, facts: &of.facts, loops: loops.clone() }));
     }
     Ok(found)
 }
@@ -190,20 +190,20 @@ fn axes_of(
     tensor: &TensorParameter,
     copy: &ast::StagedCopy,
     stage: &Stage,
-    moved: &mut [Moved<'_>],
+    served: &mut [Served<'_>],
 ) -> Result<Vec<ViewAxis>, Refused> {
     let facts = &stage.facts;
     let mut axes: Vec<ViewAxis> = Vec::new();
     for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
         let own = Ok(Family::PLACEHOLDER.expr(d));
         let unrolled =
-            |m: &mut Moved<'_>| m.loops.unrolled(&m.access.indices[d], m.access, m.facts, &stage.program.algorithm);
+            |m: &mut Served<'_>| m.loops.unrolled(&m.access.indices[d], m.access, m.facts, &stage.program.algorithm);
         axes.push(ViewAxis {
             name: copy.axes[d].text.clone(),
             span: copy.axes[d].span,
             size: facts.normal(&Expr::from_size(size)),
             stride,
-            indices: std::iter::once(own).chain(moved.iter_mut().map(unrolled)).collect::<Result<_, _>>()?,
+            indices: std::iter::once(own).chain(served.iter_mut().map(unrolled)).collect::<Result<_, _>>()?,
             dims: vec![d],
             aliased: Vec::new(),
             padded: false,
@@ -284,12 +284,12 @@ impl<'a> Options<'a> {
 }
 
 /// The hull of what the accesses ask for along an axis of the view; none without accesses.
-fn region(axis: &ViewAxis, moved: &[Moved<'_>], facts: &Facts) -> Result<Option<Interval>, Refused> {
+fn region(axis: &ViewAxis, served: &[Served<'_>], facts: &Facts) -> Result<Option<Interval>, Refused> {
     let mut region: Option<Interval> = None;
     // The first one is the axis itself, in terms of the tensor's indices.
-    for (index, moved) in axis.indices[1..].iter().zip(moved) {
-        let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: moved.access.span };
-        let found = interval::interval(index, moved.loops.inside(), facts).map_err(not_a_tile)?;
+    for (index, served) in axis.indices[1..].iter().zip(served) {
+        let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: served.access.span };
+        let found = interval::interval(index, served.loops.inside(), facts).map_err(not_a_tile)?;
         region = Some(match region {
             Some(before) => interval::hull(&before, &found, facts).map_err(not_a_tile)?,
             None => found,

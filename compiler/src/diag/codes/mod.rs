@@ -54,7 +54,7 @@ macro_rules! codes {
     ($($code:ident $file:ident;)*) => {
         $(
             mod $file;
-            #[allow(unused_imports, reason = "a code whose payload is another one's has none of its own")]
+            #[allow(unused_imports, reason = "the payload of TW0902 is that of TW0901")]
             pub use $file::*;
         )*
 

@@ -1,4 +1,5 @@
-//! TW0902: a read that cannot be shown to stay inside its tensor.
+//! TW0902: a read that cannot be shown to stay inside its tensor. One check decides between this and TW0901, so that
+//! both have one payload, `OutOfBounds` there.
 
 row! {
     /// As TW0901, but the compiler found neither a proof that the read stays inside its tensor nor a size for which it

@@ -15,8 +15,8 @@ fn component_of(first: u16, component: usize) -> Memory {
     Memory::Workspace(first + 1 + component as u16)
 }
 
-/// What a thread has to hand over.
-struct Own {
+/// What a thread contributes to the result of its group.
+struct Contribution {
     site: Site,
     /// The number of its block's partial.
     number: ValueId,
@@ -148,7 +148,7 @@ impl Nest<'_, '_> {
         point: &Point,
         starts: &[Vec<ValueId>],
     ) {
-        let own = self.own_states(layout, point);
+        let own = self.contribution(layout, point);
         match layout.word {
             Some(word) => {
                 self.combine_words(layout, word, first, &own, starts);
@@ -171,7 +171,7 @@ impl Nest<'_, '_> {
         self.stage.place == Place::Registers && layout.sharing() > 1
     }
 
-    fn own_states(&mut self, layout: &Layout, point: &Point) -> Own {
+    fn contribution(&mut self, layout: &Layout, point: &Point) -> Contribution {
         let ty = self.index;
         let yes = self.b.bool_literal(true);
         let live = point.pending.iter().fold(yes, |all, c| self.b.and(all, c.holds()));
@@ -206,11 +206,11 @@ impl Nest<'_, '_> {
         let get = |this: &mut Self, variables: &[VariableId]| variables.iter().map(|v| this.b.get(*v)).collect();
         let states = accumulators.iter().map(|variables| get(self, variables)).collect();
         let site = Site { group, partials: count, slot };
-        Own { site, number, rank, zero, live, writes, by_first, accumulators, states }
+        Contribution { site, number, rank, zero, live, writes, by_first, accumulators, states }
     }
 
     /// `by atomic`: blocks combine their states in one word, which the last of them takes.
-    fn combine_words(&mut self, layout: &Layout, word: Word, first: u16, own: &Own, starts: &[Vec<ValueId>]) {
+    fn combine_words(&mut self, layout: &Layout, word: Word, first: u16, own: &Contribution, starts: &[Vec<ValueId>]) {
         let memory = Memory::Workspace(first + 1);
         let one = self.b.index_literal(self.index, 1);
         let site = Site { partials: one, ..own.site };
@@ -247,7 +247,7 @@ impl Nest<'_, '_> {
     }
 
     /// Each block writes its states, and the last of the group goes on.
-    fn write_partials(&mut self, layout: &Layout, first: u16, own: &Own) {
+    fn write_partials(&mut self, layout: &Layout, first: u16, own: &Contribution) {
         self.b.begin_if(own.writes);
         for (a, states) in own.states.iter().enumerate() {
             let at = self.partial(layout, own.site, a, own.number);
@@ -267,7 +267,7 @@ impl Nest<'_, '_> {
         layout: &Layout,
         first: u16,
         reduction: AlgorithmValue,
-        own: &Own,
+        own: &Contribution,
         starts: &[Vec<ValueId>],
     ) {
         let (ty, count) = (self.index, own.site.partials);

@@ -14,6 +14,17 @@ pub struct Op {
     pub span: Span,
 }
 
+impl Op {
+    /// The stage whose ops it repeats: that of `like`.
+    #[must_use]
+    pub fn model(&self) -> Option<&Name> {
+        match &self.kind {
+            OpKind::Like { stage, .. } => Some(stage),
+            _ => None,
+        }
+    }
+}
+
 /// The schedule ops, with their arguments in the order written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpKind {
