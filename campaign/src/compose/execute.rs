@@ -3,11 +3,11 @@
 //!
 //! Not only the entry point that a launcher would take: each whose conditions hold must be right.
 
-use tilewright_emulator::{Arg, Error, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
+use tilewright_emulator::{Arg, Error, Extent as Allocation, Kind, Launch, Memory, Options, Program, Sanitizers};
 use tilewright_kernel::info::{Argument, Entry, ParameterKind};
 use tilewright_kernel::{Constraint, KernelInfo};
 
-use super::ast::{Dims, Equation, Expr, Kernel};
+use super::ast::{Dims, Equation, Expr, Extent, Kernel};
 use super::data::inputs;
 use super::evaluate::{Fault, evaluate};
 use super::placed::{Placed, compare, prepare};
@@ -22,6 +22,9 @@ const MORE: u64 = 1 << 24;
 const SMALL: i64 = 4;
 /// Blocks of one launch; more of them are not run.
 const BLOCKS: i128 = 600;
+
+/// Elements of all tensors of a run; more of them are not run: the evaluator holds 32 bytes for each, several times.
+const ELEMENTS: i64 = 1 << 22;
 
 /// A failed run: what kind, and everything known.
 pub type Failure = (String, String);
@@ -52,6 +55,19 @@ fn longest(kernel: &Kernel, dims: &Dims) -> i64 {
     kernel.equations.iter().map(of).fold(dims.values().copied().max().unwrap_or(0), i64::max)
 }
 
+/// Elements of all tensors, intermediates included.
+fn elements(kernel: &Kernel, dims: &Dims) -> i64 {
+    fn of<'a>(extents: impl Iterator<Item = &'a Extent>, dims: &Dims) -> i64 {
+        extents.map(|extent| extent.at(dims).max(0)).fold(1, i64::saturating_mul)
+    }
+    let inputs = kernel.inputs.iter().map(|input| of(input.shape.iter(), dims));
+    let computed = kernel
+        .equations
+        .iter()
+        .map(|e| of(e.axes.iter().map(|axis| &axis.1), dims).saturating_mul(e.targets().len() as i64));
+    inputs.chain(computed).fold(0, i64::saturating_add)
+}
+
 /// Runs a kernel for some sizes and strides.
 ///
 /// # Errors
@@ -65,6 +81,9 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     }
     if info.computes_nothing(&values) {
         return Ok(Ran::Skipped("no elements"));
+    }
+    if elements(kernel, dims) > ELEMENTS {
+        return Ok(Ran::Skipped("elements"));
     }
     // Smaller numbers, if sums of these are too large to be exact.
     let mut expected = None;
@@ -125,16 +144,16 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
     let cluster = i128::from(info.launch.cluster.max(1));
     let counts = if info.launch.persistent { vec![cluster, (3 * cluster).min(tiles), tiles] } else { vec![tiles] };
-    let extents: Vec<Extent> = (placed.iter())
+    let extents: Vec<Allocation> = (placed.iter())
         .filter(|t| !t.by_value)
-        .map(|t| Extent {
+        .map(|t| Allocation {
             base: t.base(),
             bytes: t.span,
             label: t.name.clone(),
             element: t.ty.bytes() as u32,
             read_only: !t.output,
         })
-        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Extent {
+        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Allocation {
             base: *base,
             bytes: *bytes,
             label: workspace.name.to_string(),
@@ -216,7 +235,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::ast::{Extent, Reduction, Type};
+    use crate::compose::ast::{Input, Reduction, Type};
     use crate::compose::case;
 
     /// An axis with a length of its own counts, however small the sizes are.
@@ -233,5 +252,16 @@ mod tests {
         let sum = Expr::reduce(Reduction::Sum, terms, Type::F32, Expr::Literal(1));
         kernel.equations[0].value = Expr::Binary("+", Box::new(Expr::Literal(1)), Box::new(sum));
         assert_eq!(longest(&kernel, &dims), 64);
+    }
+
+    /// Inputs and what is computed, all of it.
+    #[test]
+    fn elements_of_all_tensors_count() {
+        let dims: Dims = [("M", 5), ("N", 7), ("K", 1)].into();
+        let (mut kernel, _) = case(1, 0);
+        kernel.inputs = vec![Input::new("x", Type::F32, vec![Extent::size(0), Extent::size(1)])];
+        let axes = vec![("i".to_owned(), Extent::size(1))];
+        kernel.equations = vec![Equation::new("y", Type::F32, axes, Expr::Literal(1), true)];
+        assert_eq!(elements(&kernel, &dims), 5 * 7 + 7);
     }
 }

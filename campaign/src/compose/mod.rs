@@ -55,6 +55,8 @@ const CASE_TIME: Duration = Duration::from_secs(240);
 /// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure
 /// would be lost.
 const SHRINK_TIME: Duration = Duration::from_secs(90);
+/// Bytes that the process may hold: with more, some case takes memory without bound.
+const MEMORY: u64 = 6 << 30;
 /// Sizes for each accepted kernel.
 const SHAPES: usize = 3;
 /// The turn from whose sizes large ones are found.
@@ -202,6 +204,14 @@ fn run(kernel: &Kernel, info: &KernelInfo, entries: &[Entry], seed: u64, report:
     Ok(())
 }
 
+/// Bytes of memory that the process holds, where the system tells (Linux): pages of 4 KiB, the second number of
+/// `/proc/self/statm`.
+fn resident() -> u64 {
+    let told = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = told.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0_u64);
+    pages * 4096
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -262,6 +272,13 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
                     lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
                 if let Some(index) = hung {
                     eprintln!("seed {seed} case {index} does not end:\n{}", case_for(seed, index, of(index)).0);
+                    std::process::exit(3);
+                }
+                if resident() > MEMORY {
+                    for index in lock(&running).keys() {
+                        eprintln!("seed {seed} case {index} may hold it:\n{}", case_for(seed, *index, of(*index)).0);
+                    }
+                    eprintln!("more than {} GiB of memory", MEMORY >> 30);
                     std::process::exit(3);
                 }
             }

@@ -32,7 +32,9 @@
 //! [`MbarrierArrive`] is a [`BarWarpSync`] and hands on what the agent knows and did; to another block, that accesses
 //! are over, and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew
 //! that arrived in it, and of who issued its copies only how far they had come: the end of a copy orders no other
-//! access. At the end of [`Roles`] all threads meet. Inside an agent order is as above.
+//! access. At the end of [`Roles`] all threads meet. Inside an agent order is as above; and what its threads did before
+//! they arrived in a phase comes before what any of them does after it has waited for that phase, or for a later one
+//! that follows from it through other agents.
 //!
 //! **Phases.** Parities tell two phases apart, so a protocol is right only if no wait can meet a phase two further on.
 //! The checker demands that of the clocks, not of the order in which it runs agents (see `barriers`), so that one run

@@ -510,6 +510,11 @@ impl Order {
     pub fn meet(&mut self) {
         (self.synced, self.visible) = (self.now, self.published);
     }
+
+    /// All threads of the agent learn what others know of it.
+    pub fn hear(&mut self, own: Known) {
+        (self.synced, self.visible) = (self.synced.max(own.written), self.visible.max(own.visible));
+    }
 }
 
 impl View<'_> {
