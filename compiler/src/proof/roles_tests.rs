@@ -280,3 +280,85 @@ fn mistakes_are_found() {
     }
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+/// A writer of two warps fills the one slot of a ring again and again, every thread another element than before; it may
+/// wait until a reader hands the slot back. Whether that reads it is another question.
+fn refilled(waits: bool, reads: bool) -> (Kernel, Launch) {
+    let tensor = Parameter { name: "z".to_owned(), element: F32, kind: ParameterKind::Tensor { written: true } };
+    let mut b = Builder::new(Signature {
+        name: "k".to_owned(),
+        parameters: vec![tensor],
+        dims: Vec::new(),
+        maps: Vec::new(),
+        arguments: vec![Argument::Address(0)],
+        threads: 128,
+        cluster: 1,
+    });
+    b.line(3);
+    let (name, sharing) = ("s".to_owned(), Sharing::Block);
+    let buffer = b.buffer(Buffer { name, element: F32, elements: ELEMENTS, alignment: 128, slots: 1, sharing });
+    let (full, empty) = (b.mbarrier_of(1, 2), b.mbarrier_of(1, 2));
+    b.bar_sync();
+    let trips = int(&mut b, 3);
+    let parity_of = |b: &mut Builder, n| {
+        let two = int(b, 2);
+        b.index_mod(n, two)
+    };
+    b.begin_roles();
+    b.begin_role("writer", 0..2, None);
+    let (thread, zero, one) = (b.thread_index(), int(&mut b, 0), int(&mut b, 1));
+    b.assume(thread, Range::new(0, 63));
+    let n = b.begin_loop(trips);
+    let parity = parity_of(&mut b, n);
+    let other = b.index_sub(one, parity);
+    if waits {
+        b.mbarrier_wait(empty, zero, other);
+    }
+    let (by, size) = (int(&mut b, 32), int(&mut b, ELEMENTS.into()));
+    let shift = b.index_mul(n, by);
+    let moved = b.index_add(thread, shift);
+    let at = b.index_mod(moved, size);
+    let value = b.literal(F32, 7);
+    b.store(Memory::Buffer(buffer), at, &[value]);
+    b.mbarrier_arrive(full, zero, Receivers::Own);
+    b.end_loop();
+    b.end_role();
+    b.begin_role("reader", 2..4, None);
+    let (thread, zero, first) = (b.thread_index(), int(&mut b, 0), int(&mut b, 64));
+    let lane = b.index_sub(thread, first);
+    b.assume(lane, Range::new(0, 63));
+    let nothing = b.literal(F32, 0);
+    let last = b.variable(nothing);
+    let n = b.begin_loop(trips);
+    let parity = parity_of(&mut b, n);
+    b.mbarrier_wait(full, zero, parity);
+    if reads {
+        let x = b.load(Memory::Buffer(buffer), lane, 1, None)[0];
+        b.set(last, x);
+    }
+    b.mbarrier_arrive(empty, zero, Receivers::Own);
+    b.end_loop();
+    let y = b.get(last);
+    b.store(Memory::Parameter(0), lane, &[y]);
+    b.end_role();
+    b.end_roles();
+    let elements = i64::from(ELEMENTS);
+    let tensor = Tensor { shape: vec![elements], strides: vec![1], alignment: 16, written: true };
+    let (tensors, dims, maps, workspaces) = (vec![Some(tensor)], Vec::new(), Vec::new(), Vec::new());
+    let launch = Launch { blocks: 1, parts: 1, dependent: false, dims, tensors, maps, workspaces };
+    (b.finish().expect("balanced"), launch)
+}
+
+/// Threads of one role are ordered through another one, without a barrier of their own, if they wait for it.
+#[test]
+fn threads_of_a_role_are_ordered_through_another_role() {
+    for (waits, reads) in [(true, true), (true, false), (false, true), (false, false)] {
+        let (kernel, launch) = refilled(waits, reads);
+        assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+        let found = match check(&kernel, &launch, 10_000_000) {
+            Verdict::Violated(violation) => Some(violation.kind),
+            verdict => (verdict != Verdict::Holds).then(|| panic!("{verdict:?}\n{kernel}")),
+        };
+        assert_eq!(found, (!waits).then_some(Kind::Race), "{kernel}");
+    }
+}
