@@ -44,7 +44,7 @@ use tilewright_kernel::KernelInfo;
 use crate::compile::{Outcome, compile, message};
 use crate::proved::{proved, proved_large, values_of};
 use crate::rng::Rng;
-use ast::{Dims, Kernel, SIZES};
+use ast::{Dims, Kernel, Relation, SIZES};
 use execute::{Failure, Ran};
 use matrix::{Matrix, Pair};
 
@@ -122,7 +122,13 @@ fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
         let up = (wanted.max(least) + divides - 1) / divides * divides;
         if up > most { most / divides * divides } else { up }
     };
-    (0..3).map(|n| (SIZES[n], one(n, rng))).collect()
+    let mut sizes: Dims = (0..3).map(|n| (SIZES[n], one(n, rng))).collect();
+    if let Some(Relation { of, to, exact }) = kernel.relation {
+        let least = to.at(&sizes);
+        let size = sizes.entry(SIZES[of]).or_default();
+        *size = if exact { least } else { least.max(*size) };
+    }
+    sizes
 }
 
 /// Sizes and strides of a run.

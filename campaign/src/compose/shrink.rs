@@ -84,6 +84,7 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
         with(&|k| k.equations[n].strides.clear());
         with(&|k| k.equations[n].lower.clear());
     }
+    with(&|k| k.relation = None);
     for n in 0..3 {
         with(&|k| k.most[n] = None);
         with(&|k| k.divides[n] = 1);

@@ -16,6 +16,9 @@ pub type Dims = BTreeMap<&'static str, i64>;
 /// The sizes that kernels have.
 pub const SIZES: [&str; 3] = ["M", "N", "K"];
 
+/// What axes are called: those as long as [`SIZES`], and one as long as a number.
+pub const LETTERS: [&str; 4] = ["i", "j", "k", "l"];
+
 /// Names of strides that are told at launch.
 pub const PITCHES: [&str; 6] = ["la", "lb", "lc", "ld", "le", "lf"];
 
@@ -120,6 +123,17 @@ pub struct Pitch {
     pub divides: i64,
     /// Whether a fact says how much it holds.
     pub told: bool,
+}
+
+/// A size that follows from another one, or is no less than it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// The size.
+    pub of: usize,
+    /// What it is, or what it is no less than: a multiple of another size, and a constant.
+    pub to: Extent,
+    /// Whether it is that.
+    pub exact: bool,
 }
 
 /// A tensor of the signature: its name, type, shape and strides, and whether it is updated in place.
@@ -256,6 +270,8 @@ pub struct Kernel {
     pub divides: [i64; 3],
     /// The least value of each size.
     pub least: [i64; 3],
+    /// What relates two sizes, if a fact does.
+    pub relation: Option<Relation>,
     /// Outputs first; what is read comes after its readers.
     pub equations: Vec<Equation>,
     /// Items of `launch`.
@@ -322,6 +338,12 @@ impl Kernel {
             shapes.chain(self.equations.iter().flat_map(|e| e.axes.iter().map(|a| a.1))).any(|e| e.times[n] != 0)
         };
         let mut facts = Vec::new();
+        if let Some(Relation { of, to, exact }) = self.relation
+            && used(of)
+            && (0..3).all(|n| to.times[n] == 0 || used(n))
+        {
+            facts.push(format!("{} {} {to}", SIZES[of], if exact { "==" } else { ">=" }));
+        }
         for n in (0..3).filter(|n| used(*n)) {
             if let Some(most) = self.most[n] {
                 facts.push(format!("{} <= {most}", SIZES[n]));

@@ -11,7 +11,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use super::ast::{Equation, Expr, Extent, Input, Kernel, Reduction, Type};
+use super::ast::{Equation, Expr, Extent, Input, Kernel, LETTERS, Reduction, Relation, Type};
 use super::plan;
 use crate::rng::Rng;
 use planned::{Planned, planned};
@@ -34,7 +34,7 @@ struct Draw<'a> {
     /// Scalars that are passed by value.
     scalars: Vec<String>,
     /// Extents of the letters.
-    sizes: [Extent; 3],
+    sizes: [Extent; 4],
     /// Whether something must have an element.
     least: [i64; 3],
     /// Axes of the equation that begin below 0: nothing is read there without a value for what is outside.
@@ -71,15 +71,15 @@ const TYPES: [Type; 23] = [
 /// A random kernel.
 pub fn kernel(rng: &mut Rng) -> Kernel {
     let ty = *rng.pick(&TYPES);
-    let rank = *rng.pick(&[1, 2, 2, 2, 2, 2, 3]);
-    let all = ["i", "j", "k"];
-    let sizes: [Extent; 3] = std::array::from_fn(|n| match n {
+    let rank = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]);
+    let sizes: [Extent; 4] = std::array::from_fn(|n| match n {
+        3 => Extent::literal(*rng.pick(&[1, 2, 3, 4, 6])),
         2 if rng.chance(60) => Extent::literal(*rng.pick(&[2, 3, 4, 5])),
         1 if rng.chance(15) => Extent::literal(*rng.pick(&[3, 4, 7, 8, 16, 32, 33, 64])),
         0 if rng.chance(8) => Extent::literal(*rng.pick(&[1, 2, 5, 8])),
         n => Extent::size(n),
     });
-    let planned = planned(rng, &all[..rank], ty);
+    let planned = planned(rng, &LETTERS[..rank], ty);
     let mut draw = Draw {
         rng,
         ty,
@@ -112,7 +112,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         rng.chance(60).then(|| *rng.pick(&[3, 4, 8, 16])),
     ];
     let granule = 16 / ty.bytes() as i64;
-    let divides = [
+    let mut divides = [
         *rng.pick(&[1, 1, 1, 1, 2, 4]),
         *rng.pick(&[1, 1, 1, granule, granule, granule, 2, 16]),
         *rng.pick(&[1, 1, 1, granule]),
@@ -132,6 +132,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
             }
         }
     }
+    let relation = rng.chance(8).then(|| related(&mut most, &mut divides, rng));
     told(&equations, &mut inputs, ty);
     let pitches = memory::strides(&mut inputs, &mut equations, ty, rng);
     let mut kernel = Kernel {
@@ -141,6 +142,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         most,
         divides,
         least,
+        relation,
         equations,
         launch: Vec::new(),
         units: Vec::new(),
@@ -152,6 +154,16 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     reduce::infer(&mut kernel, rng);
     plan::schedule(&mut kernel, rng);
     kernel
+}
+
+/// A size that follows from another one, or is no less; what else is said of it must not contradict that.
+fn related(most: &mut [Option<i64>; 3], divides: &mut [i64; 3], rng: &mut Rng) -> Relation {
+    let of = rng.below(3);
+    let by = (of + 1 + rng.below(2)) % 3;
+    let to = Extent::size(by).reach(*rng.pick(&[1, 1, 1, 2, 3]), *rng.pick(&[0, 0, 0, 1, 2, 4]));
+    divides[of] = 1;
+    most[of] = most[of].zip(most[by]).map(|(own, other)| own.max(to.times[by] * other + to.plus));
+    Relation { of, to, exact: rng.chance(50) }
 }
 
 /// Inputs that tell sizes which do not stand alone anywhere.

@@ -1,7 +1,7 @@
 //! Reads: which tensor, and which element of it.
 
 use super::{Axes, Draw, TYPES};
-use crate::compose::ast::{Cond, Expr, Extent, Index, Type};
+use crate::compose::ast::{Cond, Expr, Extent, Index, LETTERS, Type};
 
 /// Types of inputs beside those of the kernel's own type.
 const OTHERS: [Type; 16] = [
@@ -46,10 +46,15 @@ impl Draw<'_> {
 
     /// An input that fits some axes, mostly.
     pub(super) fn input(&mut self, axes: &Axes) -> &'static str {
-        let names: &[&str] = if axes.len() >= 3 { &["x3", "x3", "x", "v"] } else { &["x", "x", "x", "w", "v", "c"] };
+        let names: &[&str] = match axes.len() {
+            4.. => &["x4", "x4", "x3", "x", "v"],
+            3 => &["x3", "x3", "x", "v"],
+            _ => &["x", "x", "x", "w", "v", "c"],
+        };
         let name = *self.rng.pick(names);
         let own: &[&'static str] = match name {
-            "x3" => &["i", "j", "k"],
+            "x4" => &LETTERS,
+            "x3" => &LETTERS[..3],
             "v" => &["j"],
             "c" => &["i"],
             _ => &["i", "j"],

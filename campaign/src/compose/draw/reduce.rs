@@ -1,7 +1,7 @@
 //! Reductions: their ranges, their kinds, and what stands beside them.
 
 use super::{Axes, Draw, Planned};
-use crate::compose::ast::{End, Ends, Expr, Extent, Index, Kernel, Reduce, Reduction, Type};
+use crate::compose::ast::{End, Ends, Expr, Extent, Index, Kernel, LETTERS, Reduce, Reduction, Type};
 use crate::rng::Rng;
 
 const KINDS: [Reduction; 15] = [
@@ -144,7 +144,7 @@ impl Draw<'_> {
     /// An equation that reduces nothing as a whole may still have a reduction in it, and a term another one, whose
     /// range may follow what is around.
     pub(super) fn beside_reductions(&mut self, axes: &Axes, value: Expr, ty: Type) -> Expr {
-        let free = ["i", "j", "k"].into_iter().find(|a| !axes.iter().any(|b| b.0 == *a));
+        let free = LETTERS.into_iter().find(|a| !axes.iter().any(|b| b.0 == *a));
         let Some(axis) = free.filter(|_| !axes.is_empty() && self.rng.chance(5)) else { return value };
         let mut around = axes.clone();
         around.push((axis.to_owned(), self.sizes[super::letter(axis)]));
@@ -178,7 +178,7 @@ impl Draw<'_> {
     fn operand(&mut self, around: &Axes, of: Type) -> Expr {
         let name = *self.rng.pick(&["d", "e"]);
         let last = around.len().saturating_sub(1);
-        let letters: Vec<&'static str> = (["i", "j", "k"].into_iter())
+        let letters: Vec<&'static str> = (LETTERS.into_iter())
             .filter(|l| around.iter().enumerate().any(|(n, a)| a.0 == *l && (n == last || name == "d" || n > 0)))
             .collect();
         self.letters.entry(name.to_owned()).or_insert(letters);

@@ -1,7 +1,7 @@
 //! Values: what terms are, and how they are combined.
 
 use super::{Axes, Draw, Planned};
-use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, Type};
+use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, LETTERS, Type};
 
 /// Whether what is read where is at the equation's own element.
 fn own(equation: &Equation) -> Expr {
@@ -44,8 +44,8 @@ impl Draw<'_> {
             }
         }
         if common {
-            let tensor = if around.len() >= 3 { "x3" } else { "x" };
-            let own: &[&'static str] = if around.len() >= 3 { &["i", "j", "k"] } else { &["i", "j"] };
+            let rank = around.len().clamp(2, LETTERS.len());
+            let (tensor, own) = (["x", "x3", "x4"][rank - 2], &LETTERS[..rank]);
             self.letters.entry(tensor.to_owned()).or_insert_with(|| own.to_vec());
             terms.push(self.read(tensor, around, true, ty));
         }

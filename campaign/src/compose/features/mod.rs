@@ -49,6 +49,7 @@ pub const FEATURES: &[&str] = &[
     "warpgroup",
     "warp",
     "thread",
+    "many-threads",
     "parts",
     "own-unit",
     "warp-range-later",
@@ -190,6 +191,7 @@ pub const FEATURES: &[&str] = &[
     "vectorized-columns",
     "rank-1",
     "rank-3",
+    "rank-4",
     "f16",
     "bf16",
     "f32",
@@ -211,6 +213,8 @@ pub const FEATURES: &[&str] = &[
     "flag",
     "bounded",
     "divisible",
+    "equal-sizes",
+    "ordered-sizes",
     "narrow-entry",
     "wide-entry",
     "only-entry",
@@ -316,6 +320,8 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     schedules::of_schedules(kernel, &mut add);
     for item in &kernel.launch {
         add(item.starts_with("cluster"), "cluster");
+        let threads = item.strip_prefix("threads(").and_then(|n| n.trim_end_matches(')').parse().ok());
+        add(threads.is_some_and(|n: u32| n > 128), "many-threads");
         add(item == "persistent", "persistent");
         add(item == "dependent", "dependent");
         add(item.starts_with("roles"), "roles");
@@ -327,6 +333,9 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     add(kernel.equations.iter().any(|e| e.axes.is_empty()), "rank-0");
     add(kernel.equations.iter().any(|e| e.axes.len() == 1), "rank-1");
     add(kernel.equations.iter().any(|e| e.axes.len() == 3), "rank-3");
+    add(kernel.equations.iter().any(|e| e.axes.len() == 4), "rank-4");
+    add(kernel.relation.is_some_and(|r| r.exact), "equal-sizes");
+    add(kernel.relation.is_some_and(|r| !r.exact), "ordered-sizes");
     add(kernel.most.iter().any(Option::is_some), "bounded");
     add(kernel.divides.iter().any(|d| *d > 1), "divisible");
     found.insert(kernel.ty.name());

@@ -2,7 +2,7 @@
 
 use super::nest::{Given, Loop, Nest, Step};
 use super::{Plan, bound};
-use crate::compose::ast::{Expr, Extent, Index, Schedule};
+use crate::compose::ast::{Expr, Extent, Index, LETTERS, Schedule};
 
 impl Plan<'_> {
     /// A copy of an input or an intermediate.
@@ -73,8 +73,7 @@ impl Plan<'_> {
         let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
         let via = if input.is_some() { via } else { "" };
         let mut style = self.style();
-        let letters = ["i", "j", "k"];
-        let axes: Vec<String> = (indices.iter().zip(letters))
+        let axes: Vec<String> = (indices.iter().zip(LETTERS))
             .map(|(index, letter)| match index {
                 Index::Axis(axis, ..) | Index::Mirrored(axis, _) => axis.clone(),
                 Index::Over(of, ..) if let Index::Axis(axis, ..) = &**of => axis.clone(),

@@ -1,5 +1,7 @@
 //! The loops of a stage under construction, and how blocks are divided.
 
+use crate::compose::ast::LETTERS;
+
 /// What a loop is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
@@ -157,7 +159,7 @@ impl Nest {
 
 /// Parts of one axis stay in their order: what is inside a place is then a run of it.
 pub(super) fn outer_first(loops: &[Loop], order: &mut [usize]) {
-    for root in ["i", "j", "k"] {
+    for root in LETTERS {
         let of_root = |n: &usize| loops[*n].roots.iter().any(|r| r == root) && loops[*n].roots.len() == 1;
         let places: Vec<usize> = (0..order.len()).filter(|p| of_root(&order[*p])).collect();
         let mut own: Vec<usize> = places.iter().map(|p| order[*p]).collect();

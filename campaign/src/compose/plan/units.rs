@@ -20,14 +20,19 @@ impl Plan<'_> {
         let kind = match wanted.is_empty() {
             false => *self.rng.pick(&wanted),
             true if self.wants(&roles) => *self.rng.pick(&[4, 12, 12, 16]),
-            true if self.wants(&["thread", "reduce-threads"]) => 4 + self.rng.below(19),
+            true if self.wants(&["thread", "reduce-threads", "many-threads"]) => 4 + self.rng.below(19),
             true => self.rng.below(23),
         };
         let many = several || self.wants(&["warp-range-later"]);
         self.units = match kind {
             0..4 => Units::One,
             4..12 if self.wants(&roles) => Units::Threads(*self.rng.pick(&[32, 64, 128])),
-            4..12 => Units::Threads(*self.rng.pick(&[2, 4, 8, 8, 16, 32, 32, 33, 64, 64, 128])),
+            4..12 if self.wants(&["many-threads"]) => Units::Threads(*self.rng.pick(&[192, 256, 512, 1024])),
+            4..12 => {
+                let all = [2, 4, 8, 8, 16, 32, 32, 33, 64, 64, 128];
+                let many = self.rng.chance(4);
+                Units::Threads(*if many { self.rng.pick(&[192, 256, 512, 1024]) } else { self.rng.pick(&all) })
+            }
             12..16 if several => Units::Warps(4),
             12..16 if many => Units::Warps(*self.rng.pick(&[2, 3, 4])),
             12..16 => Units::Warps(*self.rng.pick(&[1, 2, 2, 3, 4])),
