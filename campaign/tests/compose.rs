@@ -104,6 +104,7 @@ fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
         most: [None; 3],
         divides: [1; 3],
         least: [0; 3],
+        relation: None,
         equations,
         launch: Vec::new(),
         units: Vec::new(),

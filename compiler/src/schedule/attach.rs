@@ -248,7 +248,7 @@ impl Needs<'_> {
                 if !read.in_terms && (at == self.attach.stage || is_beside) {
                     asked.beside_terms = Some(at);
                 }
-                asked.wider = self.wider(at).or(asked.wider);
+                asked.wider = self.wider(at, &known).or(asked.wider);
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
             }
@@ -277,16 +277,18 @@ impl Needs<'_> {
         Some(asked)
     }
 
-    /// Of a reader and the stages around it, inside the place, the first one that belongs to a wider unit: what stands
-    /// in its loops comes wherever that unit does. What a cluster divides among its blocks, each computes where it has
-    /// something to do.
-    fn wider(&self, reader: usize) -> Option<usize> {
-        let is_divided =
-            |stage: &Stage| stage.domain.leaves.iter().any(|l| stage.domain.axes[*l].binding == Binding::Cta);
-        let is_wider = |stage: &Stage| stage.owner < self.attach.owner && !is_divided(stage);
+    /// Of a reader and the stages around it, inside the place, the first one that belongs to a wider unit, and an axis
+    /// of which a unit inside that one may have no iteration and come to the read all the same.
+    fn wider(&self, reader: usize, read: &Request) -> Option<(usize, AxisId)> {
+        let parent = &self.stages[self.attach.stage];
+        let known = (self.reached, self.facts);
+        let lacks = |at: usize| {
+            let wider = Some(self.stages[at].owner).filter(|owner| *owner < self.attach.owner)?;
+            Some((at, idle::lacks_work(wider, parent, self.attach, known, read)?))
+        };
         let stage = |at: usize| self.stages.get(at);
         let mut inside = ancestors(&stage, reader).take_while(|at| *at != self.attach.stage);
-        inside.find(|at| is_wider(&self.stages[*at]))
+        inside.find_map(lacks)
     }
 
     fn place(&self) -> String {
@@ -427,8 +429,9 @@ pub(super) struct Asked {
     reads: Vec<(ValueId, Span)>,
     /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
     pub beside_terms: Option<usize>,
-    /// A stage that reads it, or in whose loops it is read, and that belongs to a wider unit.
-    pub wider: Option<usize>,
+    /// A stage that reads it, or in whose loops it is read, and that belongs to a wider unit, with an axis of which a
+    /// unit may have no iteration there.
+    pub wider: Option<(usize, AxisId)>,
 }
 
 impl Asked {

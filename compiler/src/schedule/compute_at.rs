@@ -71,14 +71,20 @@ impl Inner<'_> {
     }
 
     /// That `reader` belongs to a wider unit, and that units past the end of `axis` have none of it.
-    fn not_in_all(&self, reader: &str, axis: &str, (owner, wider): (Unit, Unit)) -> NoInstance {
-        let (unit, wider) = (owner.name(), wider.name());
+    fn not_in_all(&self, reader: &Stage, axis: &str, owner: Unit) -> NoInstance {
+        let (unit, wider, name) = (owner.name(), reader.owner.name(), &reader.name);
         let problem = format!(
-            "every {unit} of a {wider} computes `{reader}`, which reads it: a {unit} without an iteration of `{axis}` has no instance"
+            "every {unit} of a {wider} computes `{name}`, which reads it: a {unit} without an iteration of `{axis}` has no instance"
         );
         let per = if owner == Unit::Cta { "cta" } else { unit };
-        let instead = Some(format!("write `per {per}` for `{reader}`, too"));
-        NoInstance { instead, ..self.cannot_stand(&problem, Vec::new()) }
+        let axes = &reader.domain.axes;
+        let divides = |leaf: &AxisId| Unit::of(axes[*leaf].binding).is_some_and(|u| u > reader.owner && u <= owner);
+        let instead = match reader.domain.leaves.iter().any(divides) {
+            // It needs them all.
+            true => format!("compute what `{name}` reads under another name, in a loop of `{name}`"),
+            false => format!("write `per {per}` for `{name}`, too"),
+        };
+        NoInstance { instead: Some(instead), ..self.cannot_stand(&problem, Vec::new()) }
     }
 }
 
@@ -337,9 +343,9 @@ impl Inner<'_> {
         if let (Some(reader), Some(axis)) = (asked.beside_terms, idle::lacks_terms(parent, attach, reached)) {
             return Some(self.not_in_terms(&stages[reader].name, name(axis), attach.owner));
         }
-        let reader = &stages[asked.wider?];
-        let axis = idle::lacks_work(reader.owner, parent, attach, reached)?;
-        Some(self.not_in_all(&reader.name, name(axis), (attach.owner, reader.owner)))
+        let (reader, axis) = asked.wider?;
+        let reader = &stages[reader];
+        Some(self.not_in_all(reader, name(axis), attach.owner))
     }
 }
 

@@ -14,7 +14,8 @@
 
 use super::{Attach, Stage};
 use crate::domain::{AxisId, AxisKind, Domain, Unit};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, Family, Var};
+use crate::region::Request;
 
 /// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with
 /// the variable that stands for it in what is inside.
@@ -89,12 +90,34 @@ pub(super) fn lacks_terms(parent: &Stage, attach: &Attach, reached: &[Expr]) -> 
     without_terms(parent, attach).map(|(_, leaf)| leaf).chain(conditional).next()
 }
 
-/// The same of any axis, for units inside a `wider` one, all of which come there.
-pub(super) fn lacks_work(wider: Unit, parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
+/// The same of any axis, for units inside a `wider` one, all of which may come to a `read`: each must have an iteration
+/// there, or the read's own conditions say that it has. That a cluster divides what reads is not enough: another axis
+/// of the reader may have terms in a block where this one has no iteration.
+pub(super) fn lacks_work(
+    wider: Unit,
+    parent: &Stage,
+    attach: &Attach,
+    (reached, facts): (&[Expr], &Facts),
+    read: &Request,
+) -> Option<AxisId> {
+    let one = Expr::constant(1);
+    let of_axes = read.axes.iter().flat_map(|(value, extent)| [value.clone(), extent.sub(value).sub(&one)]);
+    let known: Vec<Expr> = read.conditions.iter().cloned().chain(of_axes).collect();
     let is_inside = |leaf: AxisId| Unit::of(parent.domain.axes[leaf].binding) > Some(wider);
-    let is_conditional = |var: Var| reached.iter().any(|row| row.vars().contains(&var));
-    let mut units = bound(parent, attach.owner).filter(|(_, leaf)| is_inside(*leaf));
-    units.find(|(var, leaf)| varies(parent, *leaf) || is_conditional(*var)).map(|(_, leaf)| leaf)
+    let units: Vec<(Var, AxisId)> = bound(parent, attach.owner).filter(|(_, leaf)| is_inside(*leaf)).collect();
+    // Inside, facts take for granted that units have an iteration each: they are not asked about them, nor about loops
+    // of the reader, which they do not know.
+    let is_asked = |v: Var| Family::is_size(v) && units.iter().all(|unit| unit.0 != v);
+    let lacks = |(var, leaf): &(Var, AxisId)| {
+        let said = |row: &Expr| {
+            let mut rests = known.iter().map(|known| facts.normal(&row.sub(known)));
+            rests.any(|rest| rest.vars().into_iter().all(is_asked) && facts.proves_nonnegative(&rest))
+        };
+        let last = exists(parent, (*var, *leaf), facts);
+        let mut conditional = reached.iter().filter(|row| row.vars().contains(var) && **row != last);
+        varies(parent, *leaf) && !said(&last) || conditional.any(|row| !said(row))
+    };
+    units.iter().find(|unit| lacks(unit)).map(|(_, leaf)| *leaf)
 }
 
 /// Whether an axis may have fewer iterations than there are units for it.
