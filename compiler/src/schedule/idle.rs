@@ -10,7 +10,7 @@
 //!
 //! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then
 //! not computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the
-//! terms is refused, as is one that another stage reads in all blocks of a cluster.
+//! terms is refused, as is one that another stage may read in blocks of a cluster where this is not known.
 
 use super::{Attach, Stage};
 use crate::domain::{AxisId, AxisKind, Domain, Unit};
