@@ -30,14 +30,13 @@ pub mod target;
 pub mod tma;
 pub mod trial;
 
-use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
-use crate::diag::Diagnostics;
 use crate::diag::codes::{self, Internal};
-use crate::domain::{AxisKind, Symbolic};
-use crate::extent::{Expr, Facts};
+use crate::diag::{Code, Diagnostics};
+use crate::domain::Symbolic;
+use crate::extent::Facts;
 use crate::memory::check::Check;
 use crate::plan::Analysed;
 use crate::program::Program;
@@ -110,48 +109,84 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
     let reads = bounds_proved(&written, &facts, diags);
     let program = program::scheduled(&written);
-    let plan = schedule::build(&program, &facts, diags)?;
-    let stages = analyse(&program, &facts, plan, diags)?;
-    let bounds::Bounds { places, .. } = reads?;
-    let Analyses { stages, threads, roles } = stages;
-    let entries = match lower::lower(&program, &facts, &stages, (threads, &roles)) {
-        Ok(entries) => entries,
-        Err(defect) => return bug(diags, &program, "lower", defect.to_string()),
+    let kernel = Kernel { written: &written, program: &program, tokens };
+    let Some(reads) = reads else {
+        kernel.scheduled(&facts, diags);
+        return None;
     };
-    fits(&program, &stages, &entries, diags)?;
-    holds(&program, &stages, &entries, diags)?;
-    let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
-    let module = match lower::emit::emit(&kernels, &program.name.text) {
-        Ok(module) => module,
-        Err(error) => {
-            let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();
-            if let Some(found) = schedule::uneven(&scheduled).filter(|_| error.is_of_meeting()) {
-                diags.report(found);
-                return None;
-            }
-            return bug(diags, &program, "emit", error.to_string());
-        }
+    let zeros = bounds::zeros(&written, &facts);
+    let required = |dims: &[u16]| -> Vec<Constraint> {
+        let mut dims: Vec<u16> = zeros.refused.iter().chain(dims).copied().collect();
+        dims.sort_unstable();
+        let sizes = dims.into_iter().map(|d| bounds::at_least_one(&written, d));
+        sizes.chain(reads.places.iter().cloned()).collect()
     };
-    match assemble::assemble(&written, tokens, &facts, &stages, &entries, threads, &module) {
-        Some(mut info) => {
-            let outputs = stages.iter().filter(|s| s.stage.attach.is_none());
-            let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
-            let holds_for = |facts: &Facts| still_hold(facts, &stages);
-            let mut requirements = bounds::requirements(&written, &facts, &shapes, &holds_for);
-            requirements.extend(places);
-            info.requirements = requirements.clone().into();
-            let needed = trial::wrong_at_zero(&info, &facts, &stages, &entries);
-            if !needed.is_empty() {
-                requirements.extend(needed.into_iter().map(|d| bounds::at_least_one(&written, d)));
-                info.requirements = requirements.into();
-            }
-            if let Some(wrong) = trial::run(&info, &facts, &stages, &entries) {
-                return bug(diags, &program, "proof", wrong.to_string());
-            }
-            info.explanation = explain::text(&written, &stages, entries.first().map(|e| &e.kernel), &info).into();
-            Some((info, stages, entries))
+    // A schedule that is right for sizes of 0 as well is taken; else launches must not have them.
+    if !zeros.admitted.is_empty()
+        && let Some(facts) = bounds::admitting(&written, &zeros.admitted)
+    {
+        let mut found = Diagnostics::new();
+        let finished = kernel.finished(&facts, required(&[]), &mut found);
+        if finished.is_some() || found.found().iter().any(|f| f.code == Code::TW9001) {
+            diags.append(found);
+            return finished;
         }
-        None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
+    }
+    kernel.finished(&facts, required(&zeros.admitted), diags)
+}
+
+/// A kernel on its way through the rooms, as far as what is known of sizes does not matter.
+struct Kernel<'a> {
+    /// As it was written, and with the equations that its schedule adds.
+    written: &'a Program,
+    program: &'a Program,
+    tokens: &'a TokenBuffer,
+}
+
+impl Kernel<'_> {
+    /// The stages; none after an error.
+    fn scheduled(&self, facts: &Facts, diags: &mut Diagnostics) -> Option<Analyses> {
+        let plan = schedule::build(self.program, facts, diags)?;
+        analyse(self.program, facts, plan, diags)
+    }
+
+    /// The finished kernel for sizes that facts admit, with what launches are required to have beside them.
+    fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<Finished> {
+        let Self { written, program, tokens } = *self;
+        let Analyses { stages, threads, roles } = self.scheduled(facts, diags)?;
+        let entries = match lower::lower(program, facts, &stages, (threads, &roles)) {
+            Ok(entries) => entries,
+            Err(defect) => return bug(diags, program, "lower", defect.to_string()),
+        };
+        if entries.is_empty() {
+            let instead = Some("indices are at most 2^63 in size, holes of the schedule included".to_owned());
+            let construct = "index arithmetic beyond 64 bits".to_owned();
+            diags.report(codes::NotSupportedYet { construct, span: program.name.span, instead });
+            return None;
+        }
+        fits(program, &stages, &entries, diags)?;
+        holds(program, &stages, &entries, diags)?;
+        let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
+        let module = match lower::emit::emit(&kernels, &program.name.text) {
+            Ok(module) => module,
+            Err(error) => {
+                let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();
+                if let Some(found) = schedule::uneven(&scheduled).filter(|_| error.is_of_meeting()) {
+                    diags.report(found);
+                    return None;
+                }
+                return bug(diags, program, "emit", error.to_string());
+            }
+        };
+        let Some(mut info) = assemble::assemble(written, tokens, facts, &stages, &entries, threads, &module) else {
+            return bug(diags, program, "assemble", "a size could not be written down".to_owned());
+        };
+        info.requirements = required.into();
+        if let Some(wrong) = trial::run(&info, facts, &stages, &entries) {
+            return bug(diags, program, "proof", wrong.to_string());
+        }
+        info.explanation = explain::text(written, &stages, entries.first().map(|e| &e.kernel), &info).into();
+        Some((info, stages, entries))
     }
 }
 
@@ -200,53 +235,6 @@ fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags
         span: largest.map_or(program.name.span, |s| s.stage.span),
     });
     None
-}
-
-/// The extents of the result of a stage.
-fn shape(stage: &schedule::Stage, facts: &Facts) -> Vec<Expr> {
-    let axes = stage.domain.roots.iter().map(|a| &stage.domain.axes[*a]);
-    axes.filter(|a| a.kind == AxisKind::Data).map(|a| facts.normal(&a.extent)).collect()
-}
-
-/// Whether the predicates and the vectors of all stages are right for other facts, too.
-fn still_hold(facts: &Facts, stages: &[Analysed]) -> bool {
-    // Stages inside others come after those.
-    let mut known: Vec<Facts> = Vec::with_capacity(stages.len());
-    for analysed in stages {
-        let own = match &analysed.stage.attach {
-            None => Some(facts.clone()),
-            Some(attach) => known
-                .get(attach.stage)
-                .and_then(|facts| schedule::facts_within(&stages[attach.stage].stage, facts, attach)),
-        };
-        // A loop that has no iteration for any size has nothing inside.
-        let Some(own) = own else { return false };
-        if !still_holds(&own, analysed) {
-            return false;
-        }
-        known.push(own);
-    }
-    true
-}
-
-/// Whether those of one are.
-fn still_holds(facts: &Facts, analysed: &Analysed) -> bool {
-    let Analysed { stage, holes, vector, .. } = analysed;
-    let program = &stage.program;
-    let symbolic = Symbolic::new(&stage.domain, facts);
-    if holes::analyse(&stage.domain, facts).kept != holes.kept {
-        return false;
-    }
-    let Some(vector) = vector else { return true };
-    let mut found = Diagnostics::new();
-    let served = |source: Source, read: ValueId, in_terms: bool| {
-        analysed.reads.iter().any(|r| (r.source, r.value, r.in_terms) == (source, read, in_terms))
-    };
-    let collected = accesses::collect_served(program, facts, stage, &symbolic, &served);
-    let Some(accesses) = collected.map(|found| found.tensors) else { return false };
-    Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
-    let uniform = |limit: &Expr| vector.is_uniform(&accesses::of_roots(limit, stage, &symbolic), &symbolic, facts);
-    !found.has_errors() && stage.limits.iter().all(uniform)
 }
 
 fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {

@@ -233,36 +233,14 @@ pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64
 
 /// The first thing that is wrong, as the macro looks at a kernel.
 pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<Box<Wrong>> {
-    let effort = |n| {
-        let nets: &[Net] = if n < WITH_VALUES { &[Net::Values] } else { &[Net::Indices] };
+    let effort = |on_data: bool| {
+        let nets: &[Net] = if on_data { &[Net::Values] } else { &[Net::Indices] };
         Effort { nets, seed: 0, work: WORK }
     };
-    sizes(info, facts, stages).iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(n)).err())
-}
-
-/// The sizes that must not be 0 although no proof so far says so: regions, copies and barriers are found for sizes of
-/// at least 1, and an output that does not vanish with a size may need what they leave out then. What is found is
-/// refused by the launcher; it is searched and not proved, at 0 for each size that facts admit to be 0, and for all of
-/// them.
-pub(crate) fn wrong_at_zero(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Vec<u16> {
-    let mut bases = sizes(info, facts, stages);
-    bases.truncate(1 + LEAST.len());
-    let is_wrong = |zeros: &[u16]| {
-        bases.iter().any(|base| {
-            let zero = |(d, n): (usize, &i64)| if zeros.contains(&(d as u16)) { 0 } else { *n };
-            let dims: Vec<i64> = base.iter().enumerate().map(zero).collect();
-            // On data everything has a value, unless something is divided by the size.
-            let tally = prove(info, entries, &dims, Effort { nets: &[Net::Values], seed: 0, work: WORK });
-            tally.map_or(true, |tally| tally.undecided > 0)
-        })
-    };
-    let sizes = (0..info.dims.len() as u16).filter(|d| info.dims[usize::from(*d)].kind == DimKind::Size);
-    let (mut needed, harmless): (Vec<u16>, Vec<u16>) = sizes.partition(|d| is_wrong(std::slice::from_ref(d)));
-    // Each by itself is harmless; together they might not be.
-    if harmless.len() > 1 && is_wrong(&harmless) {
-        needed.extend(harmless);
-    }
-    needed
+    // What has no elements costs little.
+    let on_data = |(n, dims): (usize, &Vec<i64>)| n < WITH_VALUES || dims.contains(&0);
+    let sizes = sizes(info, facts, stages);
+    sizes.iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(on_data((n, dims)))).err())
 }
 
 /// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more
@@ -312,6 +290,7 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
         let dims = apart(info, facts, smallest.iter().enumerate().map(larger).collect());
         list.extend(dims.filter(|dims| !list.contains(dims)));
     }
+    list.extend(empty(info, facts, &list));
     for (trips, slots) in rings(stages, facts) {
         for count in 0..=2 * i128::from(slots) + 1 {
             let mut budget = Budget::new(TRIP_STEPS);
@@ -329,6 +308,27 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
         }
     }
     list
+}
+
+/// From sizes that have elements those with a 0 for one size, where facts admit that, and with 1 for all that may be 0:
+/// what else is determined follows.
+fn empty(info: &KernelInfo, facts: &Facts, list: &[Vec<i64>]) -> Vec<Vec<i64>> {
+    let may_be: Vec<usize> = (0..info.dims.len())
+        .filter(|d| info.dims[*d].kind == DimKind::Size && facts.lower_bound(&Expr::var(*d as u32)) == Some(0))
+        .collect();
+    let with = |dims: &[i64], chosen: &[usize], value: i64| {
+        let mut dims = dims.to_vec();
+        chosen.iter().for_each(|d| dims[*d] = value);
+        for solved in info.solved.iter() {
+            dims[usize::from(solved.dim)] = i64::try_from(solved.value.eval(&dims).ok()?).ok()?;
+        }
+        apart(info, facts, dims)
+    };
+    let Some(smallest) = list.first().filter(|_| !may_be.is_empty()) else { return Vec::new() };
+    let mut found: Vec<Vec<i64>> = with(smallest, &may_be, 1).into_iter().collect();
+    found.extend(list.iter().skip(1).flat_map(|dims| may_be.iter().filter_map(|d| with(dims, &[*d], 0))));
+    found.retain(|dims| !list.contains(dims));
+    found
 }
 
 /// The iterations of every loop in which a ring runs, where sizes alone decide them, and the slots of the ring.

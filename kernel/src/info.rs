@@ -18,7 +18,8 @@ pub struct KernelInfo {
     pub facts: List<Constraint>,
     /// Further conditions that the compiler left to the launcher.
     pub requirements: List<Constraint>,
-    /// Entry points, narrowest first; the launcher takes the first one whose conditions hold. The last has none.
+    /// Entry points, narrowest first; the launcher takes the first one whose conditions hold. The last has none, unless
+    /// index arithmetic could leave 64 bits.
     pub entries: List<Entry>,
     /// Tensor maps that the launcher encodes.
     pub maps: List<MapInfo>,
@@ -117,6 +118,10 @@ impl Role {
         matches!(self, Self::Output | Self::InOut)
     }
 }
+
+/// Largest size, and largest stride in elements, that a launch may have: more than any memory holds. Index arithmetic of
+/// 64 bits is right up to here.
+pub const MOST_SIZE: i64 = 1 << 40;
 
 /// One entry point of the PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]

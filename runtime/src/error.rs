@@ -299,6 +299,15 @@ pub enum Reason {
         /// The rule, with the values. Dimensions are counted from 0, the innermost.
         why: String,
     },
+    /// A size or a stride is larger than any launch may have.
+    TooLarge {
+        /// The dimension.
+        dimension: String,
+        /// Its value.
+        value: i64,
+        /// The largest one.
+        limit: i64,
+    },
     /// No entry point of the kernel is correct for these dimensions.
     NoEntry {
         /// Values of the dimensions.
@@ -504,6 +513,9 @@ impl fmt::Display for Reason {
             Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
             Self::TensorMap { stage, parameter, why } => {
                 write!(f, "`{parameter}` cannot be copied by `{stage}`: {why}")
+            }
+            Self::TooLarge { dimension, value, limit } => {
+                write!(f, "{dimension} = {value}; a size or a stride is at most {limit}")
             }
             Self::NoEntry { dims } => write!(f, "no entry point is correct for these sizes{}", with(dims)),
             Self::MissingEntry { entry } => write!(f, "its PTX has no entry point `{entry}`"),

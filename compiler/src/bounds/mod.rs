@@ -32,7 +32,7 @@ mod walk;
 mod witness;
 mod zeros;
 
-pub use zeros::{at_least_one, requirements};
+pub use zeros::{Zeros, admitting, at_least_one, zeros};
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl ReadBounds {
     }
 }
 
-/// Checks every read and the other obligations; `facts` are those of the program, and sizes are at least 1.
+/// Checks every read and the other obligations; `facts` are those of the program, for sizes of at least 1 or others.
 pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bounds {
     let divisors = program.obligations.iter().filter_map(|o| match *o {
         Obligation::DivisorPositive { index } => Some(index),

@@ -8,9 +8,13 @@
 //! ([`width`](super::width)). A condition that no admissible size keeps means that there is no narrow entry point at
 //! all: its literals would not fit. Then staged copies belong to the wide one, under conditions of their own
 //! ([`reachable`]).
+//!
+//! With 64 bits only what a kernel multiplies may be too large, such as `x[i * 4611686018427387904] or 0.0`: sizes are
+//! at most [`MOST_SIZE`], which launches check, and elements of tensors have addresses. What is left becomes a condition
+//! of the wide entry point ([`wide`]), and a launch that does not keep it has none.
 
 use tilewright_kernel::algorithm::{Index, IndexId};
-use tilewright_kernel::info::DimKind;
+use tilewright_kernel::info::{DimKind, MOST_SIZE, ParameterKind};
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
@@ -22,12 +26,24 @@ use super::grid_reduce::{Layout, most_blocks};
 use super::workspace;
 use crate::plan::Analysed;
 
+/// An element of a tensor is nearer to its first one than this: no address is larger.
+const MOST_APART: i128 = 1 << 47;
+
+/// Largest absolute value of an index that is read from memory, where it is computed with.
+const MOST_READ: i128 = 1 << 32;
+
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
 /// What must fit 32 bits before anything is lowered; what lowering makes of it is looked at after it
 /// ([`width`](super::width)).
 pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr> {
+    // Values read from memory are computed with in 64 bits and compared there.
+    bounds_with(program, facts, stages, &Expr::constant(0))
+}
+
+/// The same where what is read from memory is at most this.
+fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Expr) -> Vec<Expr> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
         bounded.push(Expr::var(dim as u32));
@@ -51,17 +67,11 @@ pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr
         bounded.extend(Layout::of(&analysed.stage, 1).map(|layout| layout.bound(&analysed.stage, facts)));
         // Index expressions are bounded by the extents of the axes that they are made of.
         for id in 0..program.algorithm.indices.len() {
-            bounded.push(magnitude(program, analysed, &padded, id as IndexId));
+            bounded.push(magnitude(program, analysed, (&padded, read), id as IndexId));
         }
     }
-    for parameter in 0..program.parameters.len() {
-        let Some(tensor) = expressions::tensor(program, parameter as u16) else { continue };
-        let one = Expr::constant(1);
-        let strides = expressions::strides(tensor, facts);
-        let offset = tensor.shape.iter().zip(&strides).fold(Expr::constant(0), |sum, (size, stride)| {
-            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(stride))
-        });
-        bounded.push(offset);
+    for (last, strides) in last_offsets(program, facts) {
+        bounded.push(last);
         bounded.extend(strides.into_iter().filter(|stride| stride.as_constant().is_some()));
     }
     // To a stage inside others loops are dimensions: they stay below their extents.
@@ -72,6 +82,67 @@ pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr
         false => e,
     };
     bounded.into_iter().map(of_dims).collect()
+}
+
+/// Offset of the last element of each tensor, and its strides.
+fn last_offsets(program: &Program, facts: &Facts) -> impl Iterator<Item = (Expr, Vec<Expr>)> {
+    (0..program.parameters.len()).filter_map(|parameter| {
+        let tensor = expressions::tensor(program, parameter as u16)?;
+        let one = Expr::constant(1);
+        let strides = expressions::strides(tensor, facts);
+        let offset = tensor.shape.iter().zip(&strides).fold(Expr::constant(0), |sum, (size, stride)| {
+            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(stride))
+        });
+        Some((offset, strides))
+    })
+}
+
+/// That index arithmetic stays within 64 bits, as far as that is not so for all sizes and all tensors that there are;
+/// none if it never does.
+pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+    // What is no larger than the elements of a tensor and what may be around them: sizes, and numbers that are written.
+    // No two elements of an output share an address.
+    let outputs = program.parameters.iter().filter_map(|parameter| match &parameter.kind {
+        ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(&tensor.shape),
+        _ => None,
+    });
+    let elements = outputs
+        .map(|shape| shape.iter().fold(Expr::constant(1), |all, e| all.mul(&facts.normal(&Expr::from_size(e)))))
+        .chain(last_offsets(program, facts).map(|(last, _)| last.add(&Expr::constant(1))));
+    let around = |elements: Expr| {
+        let sizes = elements.vars().into_iter().fold(Expr::constant(MOST_SIZE.into()), |sum, v| sum.add(&Expr::var(v)));
+        elements.add(&sizes).scale(i128::from(i64::MAX) / (2 * MOST_APART))
+    };
+    let around: Vec<Expr> = elements.map(around).collect();
+    let (mut needed, most): (Vec<Expr>, _) = (Vec::new(), i128::from(i64::MAX));
+    for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)) {
+        let e = facts.normal(&e);
+        let larger = without_quotients(&without_quotients(&e));
+        let exists = |e: &Expr| around.iter().any(|tensor| dominates(tensor, e));
+        if e.is_unknown() || largest(&e, facts) <= most || exists(&e) || exists(&larger) {
+            continue;
+        }
+        if facts.lower_bound(&e).is_some_and(|least| least > most) {
+            return None;
+        }
+        if !needed.iter().any(|other| dominates(other, &e)) {
+            needed.retain(|other| !dominates(&e, other));
+            needed.push(e);
+        }
+    }
+    needed.iter().map(|e| at_most(program, facts, e, i64::MAX)).collect()
+}
+
+/// A bound of an expression for all sizes and strides up to [`MOST_SIZE`].
+fn largest(e: &Expr, facts: &Facts) -> i128 {
+    let atom = |atom: &Atom| match atom {
+        Atom::Var(v) => facts.upper_bound(&Expr::var(*v)).unwrap_or(i128::MAX).min(MOST_SIZE.into()),
+        Atom::Quotient { of, .. } | Atom::Positive { of } => largest(of, facts),
+    };
+    e.terms().iter().filter(|term| term.coefficient > 0).fold(0, |sum: i128, term| {
+        let product = term.atoms.iter().map(atom).fold(term.coefficient, i128::saturating_mul);
+        sum.saturating_add(product)
+    })
 }
 
 /// That these are at most 2³¹ − 1, as far as it is not already known; none if they cannot all be.
@@ -239,8 +310,8 @@ fn padded(domain: &Domain) -> Vec<Expr> {
 
 /// A bound of the absolute value of an index expression, for the axes that this stage gives values; others are bounded
 /// by their own range.
-fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexId) -> Expr {
-    let go = |i| magnitude(program, analysed, padded, i);
+fn magnitude(program: &Program, analysed: &Analysed, (padded, read): (&[Expr], &Expr), id: IndexId) -> Expr {
+    let go = |i| magnitude(program, analysed, (padded, read), i);
     match program.algorithm.indices[id as usize] {
         Index::Literal(c) => Expr::constant(i128::from(c).abs()),
         Index::Dim(d) => Expr::var(u32::from(d)),
@@ -258,8 +329,7 @@ fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexI
                 }
             }
         }
-        // Values read from memory are computed with in 64 bits and compared there.
-        Index::Value(_) => Expr::constant(0),
+        Index::Value(_) => read.clone(),
         Index::Add(a, b) | Index::Sub(a, b) => go(a).add(&go(b)),
         Index::Mul(a, b) => go(a).mul(&go(b)),
         Index::Div(a, _) => go(a),

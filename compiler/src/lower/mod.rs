@@ -68,7 +68,7 @@ use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
 pub struct Entry {
     /// The program.
     pub kernel: Kernel,
-    /// Its conditions; none for the last entry point.
+    /// Its conditions.
     pub conditions: Vec<Constraint>,
     /// Whether copies are staged.
     pub staged: bool,
@@ -103,7 +103,7 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
 /// Of what is missing where a workspace or a condition has no size.
 const UNSIZED: Defect = Defect::Plan("a size cannot be written down");
 
-/// The entry points of a kernel, narrowest first.
+/// The entry points of a kernel, narrowest first; none if its index arithmetic leaves 64 bits for all sizes.
 ///
 /// # Errors
 /// What an earlier room let through although it cannot be built: a defect of the compiler.
@@ -152,18 +152,22 @@ pub fn lower(
         }
     }
     let mut last = format!("{name}_64");
+    let wide = if is_left { index_width::wide(program, facts, stages) } else { None };
     // Where no other entry point has the copies, this one does.
-    if is_staged && entries.is_empty() {
+    if let Some(wide) = &wide
+        && is_staged
+        && entries.is_empty()
+    {
         let reachable = index_width::reachable(program, facts, stages).ok_or(UNSIZED)?;
-        let conditions = [filled, reachable].concat();
-        is_left = !conditions.is_empty();
+        is_left = !filled.is_empty() || !reachable.is_empty();
+        let conditions = [filled, reachable, wide.clone()].concat();
         let plain = format!("{last}_plain");
         let kernel = build(std::mem::replace(&mut last, plain), Type::I64, true)?;
         entries.push(Entry { kernel, conditions, staged: true });
     }
-    if is_left {
+    if let Some(conditions) = wide.filter(|_| is_left) {
         let kernel = build(last, Type::I64, false)?;
-        entries.push(Entry { kernel, conditions: Vec::new(), staged: false });
+        entries.push(Entry { kernel, conditions, staged: false });
     }
     Ok(entries)
 }

@@ -65,7 +65,11 @@ struct Infer<'a> {
     signature: &'a Signature,
     nodes: &'a mut Nodes,
     sites: &'a Sites,
+    /// What ends of ranges are compared by: for sizes of at least 1. That a range is enough for others is proved at its
+    /// readers.
     facts: Facts,
+    /// What given ranges are written down with: for any sizes, since nothing else is asked about them.
+    of_any_size: Facts,
     states: Vec<State>,
     /// Whether the range is given rather than inferred: written, or of an output.
     given: Vec<bool>,
@@ -88,8 +92,10 @@ pub(super) fn infer(signature: &Signature, plan: &Plan<'_>, nodes: &mut Nodes, s
     let facts = Facts::new(&signature.dims, &constraints)
         .or_else(|_| Facts::new(&signature.dims, &[]))
         .expect("no facts do not contradict each other");
+    let all: Vec<u16> = (0..signature.dims.len() as u16).collect();
     let mut infer = Infer {
         signature,
+        of_any_size: Facts::with_zeros(&signature.dims, &constraints, &all).unwrap_or_else(|_| facts.clone()),
         facts,
         states: vec![State::Unknown; count],
         given: vec![false; count],

@@ -4,7 +4,7 @@
 //! bases aligned, outputs that overlap neither themselves nor anything else.
 
 use tilewright_kernel::cluster::{ClusterFault, check_cluster};
-use tilewright_kernel::info::{Argument, MapError, ParameterKind, Role, TensorParameter};
+use tilewright_kernel::info::{Argument, MOST_SIZE, MapError, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::rules::{self, View};
 use tilewright_kernel::tensor_map::TensorMap;
 use tilewright_kernel::{Constraint, KernelInfo, Size, SizeError};
@@ -59,6 +59,10 @@ pub(crate) fn check(kernel: &KernelInfo, given: &[Given]) -> Result<Plan, Reason
         }
     }
     let empty = kernel.computes_nothing(&dims);
+    if let Some(dim) = dims.iter().position(|value| *value > MOST_SIZE).filter(|_| !empty) {
+        let dimension = kernel.dims[dim].name.to_string();
+        return Err(Reason::TooLarge { dimension, value: dims[dim], limit: MOST_SIZE });
+    }
     // Requirements are about what the kernel does, and it does nothing for empty outputs.
     for requirement in kernel.requirements.iter().filter(|_| !empty) {
         if !checker.holds("a requirement", requirement)? {

@@ -48,12 +48,12 @@ impl Infer<'_> {
     }
 
     pub(super) fn size(&self, size: &Size) -> Expr {
-        self.facts.normal(&Expr::from_size(size))
+        self.of_any_size.normal(&Expr::from_size(size))
     }
 
     /// The normal form of an index; unknown if it is read from memory.
     pub(super) fn expr(&self, id: IndexId) -> Expr {
-        self.facts.normal(
+        self.of_any_size.normal(
             &self
                 .raw_expr(id, &mut |_, a, b, is_quotient| Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) }))
                 .unwrap_or_else(|_| Expr::unknown()),
