@@ -135,6 +135,15 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     kernel.finished(&facts, required(&zeros.admitted), diags)
 }
 
+/// One kernel that is right for sizes of at least 1, and says nothing of others: what the nets must notice at 0.
+#[cfg(test)]
+pub(crate) fn never_empty(ast: &ast::Kernel, tokens: &TokenBuffer) -> Option<Finished> {
+    let mut diags = Diagnostics::new();
+    let written = program::build(ast, &mut diags)?;
+    let (facts, program) = (facts(&written, &mut diags)?, program::scheduled(&written));
+    Kernel { written: &written, program: &program, tokens }.finished(&facts, Vec::new(), &mut diags)
+}
+
 /// A kernel on its way through the rooms, as far as what is known of sizes does not matter.
 struct Kernel<'a> {
     /// As it was written, and with the equations that its schedule adds.

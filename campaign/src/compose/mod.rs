@@ -44,7 +44,7 @@ use tilewright_kernel::KernelInfo;
 use crate::compile::{Outcome, compile, message};
 use crate::proved::{proved, proved_large, values_of};
 use crate::rng::Rng;
-use ast::{Dims, Kernel, Relation, SIZES};
+use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
 use matrix::{Matrix, Pair};
 
@@ -116,19 +116,17 @@ fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
             _ => rng.range(1, most),
         };
         // Without elements, where that is allowed: outputs are then empty, or reductions.
-        if turn == 2 && least == 0 && rng.chance(4) {
+        if turn == 2 && least == 0 && rng.chance(8) {
             return 0;
         }
         let up = (wanted.max(least) + divides - 1) / divides * divides;
         if up > most { most / divides * divides } else { up }
     };
-    let mut sizes: Dims = (0..3).map(|n| (SIZES[n], one(n, rng))).collect();
-    if let Some(Relation { of, to, exact }) = kernel.relation {
-        let least = to.at(&sizes);
-        let size = sizes.entry(SIZES[of]).or_default();
-        *size = if exact { least } else { least.max(*size) };
+    let mut sizes: [i64; 3] = std::array::from_fn(|n| one(n, rng));
+    if let Some(relation) = kernel.relation {
+        relation.settle(&mut sizes, kernel.divides);
     }
-    sizes
+    SIZES.into_iter().zip(sizes).collect()
 }
 
 /// Sizes and strides of a run.

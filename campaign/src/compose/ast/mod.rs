@@ -125,15 +125,55 @@ pub struct Pitch {
     pub told: bool,
 }
 
-/// A size that follows from another one, or is no less than it.
+/// How two sizes are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Related {
+    /// One is the other, times something plus something.
+    Equal,
+    /// One is at least that.
+    AtLeast,
+    /// One plus a multiple of the other is at most the constant.
+    Together,
+}
+
+/// What a fact says of two sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The size.
+    /// How.
+    pub how: Related,
+    /// One size.
     pub of: usize,
-    /// What it is, or what it is no less than: a multiple of another size, and a constant.
+    /// A multiple of the other one, and a constant.
     pub to: Extent,
-    /// Whether it is that.
-    pub exact: bool,
+}
+
+impl Relation {
+    /// Changes sizes so that it holds, in whole steps of what divides them.
+    pub fn settle(self, sizes: &mut [i64; 3], divides: [i64; 3]) {
+        let Self { how, of, to } = self;
+        let others = |sizes: &[i64; 3]| (0..3).map(|n| to.times[n] * sizes[n]).sum::<i64>();
+        match how {
+            Related::Equal => sizes[of] = others(sizes) + to.plus,
+            Related::AtLeast => sizes[of] = sizes[of].max(others(sizes) + to.plus),
+            Related::Together => {
+                for n in (0..3).filter(|n| to.times[*n] > 0) {
+                    sizes[n] = sizes[n].min(to.plus / to.times[n]) / divides[n] * divides[n];
+                }
+                sizes[of] = sizes[of].min(to.plus - others(sizes));
+            }
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (of, to) = (SIZES[self.of], self.to);
+        match self.how {
+            Related::Equal => write!(f, "{of} == {to}"),
+            Related::AtLeast => write!(f, "{of} >= {to}"),
+            Related::Together => write!(f, "{of} + {} <= {}", Extent { plus: 0, ..to }, to.plus),
+        }
+    }
 }
 
 /// A tensor of the signature: its name, type, shape and strides, and whether it is updated in place.
@@ -338,11 +378,10 @@ impl Kernel {
             shapes.chain(self.equations.iter().flat_map(|e| e.axes.iter().map(|a| a.1))).any(|e| e.times[n] != 0)
         };
         let mut facts = Vec::new();
-        if let Some(Relation { of, to, exact }) = self.relation
-            && used(of)
-            && (0..3).all(|n| to.times[n] == 0 || used(n))
+        if let Some(relation) = self.relation
+            && (0..3).all(|n| used(n) || relation.of != n && relation.to.times[n] == 0)
         {
-            facts.push(format!("{} {} {to}", SIZES[of], if exact { "==" } else { ">=" }));
+            facts.push(relation.to_string());
         }
         for n in (0..3).filter(|n| used(*n)) {
             if let Some(most) = self.most[n] {

@@ -11,7 +11,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use super::ast::{Equation, Expr, Extent, Input, Kernel, LETTERS, Reduction, Relation, Type};
+use super::ast::{Equation, Expr, Extent, Input, Kernel, LETTERS, Reduction, Related, Relation, Type};
 use super::plan;
 use crate::rng::Rng;
 use planned::{Planned, planned};
@@ -156,14 +156,20 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     kernel
 }
 
-/// A size that follows from another one, or is no less; what else is said of it must not contradict that.
+/// How two sizes are related; what else is said of the first must not contradict that.
 fn related(most: &mut [Option<i64>; 3], divides: &mut [i64; 3], rng: &mut Rng) -> Relation {
     let of = rng.below(3);
     let by = (of + 1 + rng.below(2)) % 3;
     let to = Extent::size(by).reach(*rng.pick(&[1, 1, 1, 2, 3]), *rng.pick(&[0, 0, 0, 1, 2, 4]));
     divides[of] = 1;
     most[of] = most[of].zip(most[by]).map(|(own, other)| own.max(to.times[by] * other + to.plus));
-    Relation { of, to, exact: rng.chance(50) }
+    let how = *rng.pick(&[Related::Equal, Related::AtLeast, Related::Together]);
+    if how == Related::Together {
+        let plus = *rng.pick(&[6, 9, 12, 17, 32, 66]);
+        most[of] = most[of].map(|_| plus);
+        return Relation { how, of, to: Extent { plus, ..to } };
+    }
+    Relation { how, of, to }
 }
 
 /// Inputs that tell sizes which do not stand alone anywhere.

@@ -5,7 +5,7 @@ mod schedules;
 
 use std::collections::BTreeSet;
 
-use super::ast::Kernel;
+use super::ast::{Kernel, Related};
 use equations::equations;
 
 /// Every feature; the matrix has a row and a column for each.
@@ -334,8 +334,8 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     add(kernel.equations.iter().any(|e| e.axes.len() == 1), "rank-1");
     add(kernel.equations.iter().any(|e| e.axes.len() == 3), "rank-3");
     add(kernel.equations.iter().any(|e| e.axes.len() == 4), "rank-4");
-    add(kernel.relation.is_some_and(|r| r.exact), "equal-sizes");
-    add(kernel.relation.is_some_and(|r| !r.exact), "ordered-sizes");
+    add(kernel.relation.is_some_and(|r| r.how == Related::Equal), "equal-sizes");
+    add(kernel.relation.is_some_and(|r| r.how != Related::Equal), "ordered-sizes");
     add(kernel.most.iter().any(Option::is_some), "bounded");
     add(kernel.divides.iter().any(|d| *d > 1), "divisible");
     found.insert(kernel.ty.name());
