@@ -100,28 +100,18 @@ fn last_offsets(program: &Program, facts: &Facts) -> impl Iterator<Item = (Expr,
 /// That index arithmetic stays within 64 bits, as far as that is not so for all sizes and all tensors that there are;
 /// none if it never does.
 pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
-    // What is no larger than the elements of a tensor and what may be around them: sizes, and numbers that are written.
-    // No two elements of an output share an address.
-    let outputs = program.parameters.iter().filter_map(|parameter| match &parameter.kind {
-        ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(&tensor.shape),
-        _ => None,
-    });
-    let elements = outputs
-        .map(|shape| shape.iter().fold(Expr::constant(1), |all, e| all.mul(&facts.normal(&Expr::from_size(e)))))
-        .chain(last_offsets(program, facts).map(|(last, _)| last.add(&Expr::constant(1))));
-    let around = |elements: Expr| {
-        let sizes = elements.vars().into_iter().fold(Expr::constant(MOST_SIZE.into()), |sum, v| sum.add(&Expr::var(v)));
-        elements.add(&sizes).scale(i128::from(i64::MAX) / (2 * MOST_APART))
-    };
-    let around: Vec<Expr> = elements.map(around).collect();
+    let tensors = elements(program, facts);
     let (mut needed, most): (Vec<Expr>, _) = (Vec::new(), i128::from(i64::MAX));
+    // A launch has fewer than 2³¹ blocks.
+    let blocks = stages.iter().map(|analysed| most_blocks(&analysed.stage, facts));
+    // What is addressed has an address.
+    let known: Vec<Expr> = blocks.chain(last_offsets(program, facts).map(|(last, _)| last)).collect();
     for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)) {
-        let e = facts.normal(&e);
-        let larger = without_quotients(&without_quotients(&e));
-        let exists = |e: &Expr| around.iter().any(|tensor| dominates(tensor, e));
-        if e.is_unknown() || largest(&e, facts) <= most || exists(&e) || exists(&larger) {
+        let larger = without_quotients(&without_quotients(&facts.normal(&e)));
+        if larger.is_unknown() || known.contains(&e) || largest(&larger, facts, &tensors) <= most {
             continue;
         }
+        let e = facts.normal(&e);
         if facts.lower_bound(&e).is_some_and(|least| least > most) {
             return None;
         }
@@ -133,15 +123,37 @@ pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec
     needed.iter().map(|e| at_most(program, facts, e, i64::MAX)).collect()
 }
 
-/// A bound of an expression for all sizes and strides up to [`MOST_SIZE`].
-fn largest(e: &Expr, facts: &Facts) -> i128 {
+/// Of each tensor whose elements have addresses of their own, products of dimensions that are no more than its elements.
+fn elements(program: &Program, facts: &Facts) -> Vec<Vec<Atom>> {
+    let tensors = program.parameters.iter().filter_map(|parameter| match &parameter.kind {
+        // No two elements of an output share an address.
+        ParameterKind::Tensor(tensor) if tensor.role.is_written() || tensor.strides.is_none() => Some(&tensor.shape),
+        _ => None,
+    });
+    let all = tensors.map(|shape| {
+        shape.iter().fold(Expr::constant(1), |all, extent| all.mul(&facts.normal(&Expr::from_size(extent))))
+    });
+    all.filter(grows).flat_map(|e| e.terms().iter().map(|term| term.atoms.clone()).collect::<Vec<_>>()).collect()
+}
+
+/// A bound of an expression for all sizes and strides up to [`MOST_SIZE`], and all tensors that there are.
+fn largest(e: &Expr, facts: &Facts, tensors: &[Vec<Atom>]) -> i128 {
     let atom = |atom: &Atom| match atom {
         Atom::Var(v) => facts.upper_bound(&Expr::var(*v)).unwrap_or(i128::MAX).min(MOST_SIZE.into()),
-        Atom::Quotient { of, .. } | Atom::Positive { of } => largest(of, facts),
+        Atom::Quotient { of, .. } | Atom::Positive { of } => largest(of, facts, tensors),
+    };
+    // Part of a product of which no factor is 0.
+    let is_part = |of: &[Atom], whole: &[Atom]| {
+        let mut rest = whole.to_vec();
+        let mut taken = of.iter().map(|a| rest.iter().position(|b| a == b).map(|at| rest.swap_remove(at)));
+        let is_inside = taken.all(|found| found.is_some());
+        is_inside && rest.iter().all(|a| facts.lower_bound(&Expr::from_atoms(std::slice::from_ref(a))) >= Some(1))
     };
     e.terms().iter().filter(|term| term.coefficient > 0).fold(0, |sum: i128, term| {
-        let product = term.atoms.iter().map(atom).fold(term.coefficient, i128::saturating_mul);
-        sum.saturating_add(product)
+        let all = term.atoms.iter().map(atom).fold(1, i128::saturating_mul);
+        let is_inside = tensors.iter().any(|whole| is_part(&term.atoms, whole));
+        let product = if is_inside { all.min(MOST_APART) } else { all };
+        sum.saturating_add(product.saturating_mul(term.coefficient))
     })
 }
 
