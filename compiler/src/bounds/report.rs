@@ -92,12 +92,14 @@ pub(super) fn report(
             }
             Goal::NonZero { value, divisor } => {
                 let scene = Scene::new(&program.algorithm, Vec::new());
+                let is_data = |value: &Value| matches!(value, Value::Read { .. } | Value::Scalar(_));
                 diags.report(ZeroDivisor {
                     divisor: program.printed().value_text(*divisor),
                     quotient: program.printed().value_text(*value),
                     span: program.value_spans[*value as usize],
                     witness: told,
                     depends_on_data: scene.depends_on_data(*divisor),
+                    is_data: is_data(&program.algorithm.values[*divisor as usize]),
                     facts,
                 });
             }

@@ -243,7 +243,7 @@ fn other_obligations() {
           |
         1 | kernel K(a: i32[N], b: i32[N]) -> (y: i32[N]) { y[i] = a[i] / b[i]; }
           |                                                        ^^^^^^^^^^^
-          = note: it comes from memory or an argument, and nothing around it excludes 0
+          = note: it depends on data, and no condition around it excludes 0
           = help: say what the result is then: `if b[i] != 0 { a[i] / b[i] } else { 0 }`
           = explain: TW0903
 

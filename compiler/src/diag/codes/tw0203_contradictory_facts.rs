@@ -6,7 +6,7 @@ use crate::source::Span;
 row! {
     /// A kernel is compiled for all sizes that satisfy the facts of `where`, and some of them must be at least 1. A
     /// launch may also have a size of 0: an empty output launches nothing, and an empty reduction writes its identity.
-    /// A kernel whose facts leave nothing else has nothing to compute.
+    /// But no kernel is for sizes of 0 alone.
     ///
     /// ## Wrong
     ///
@@ -52,8 +52,6 @@ impl IntoDiagnostic for Contradiction {
         for other in earlier.into_iter().take(4) {
             diagnostic = diagnostic.label(other, "together with this");
         }
-        diagnostic.note(
-            "facts leave some sizes of at least 1; a launch may have a size of 0, and then there is nothing to compute",
-        )
+        diagnostic.note("facts must leave some sizes of at least 1: no kernel is for sizes of 0 alone")
     }
 }

@@ -42,14 +42,16 @@ pub struct ZeroDivisor {
     pub witness: Option<Witness>,
     /// Whether it depends on data, so that only a condition can rule 0 out.
     pub depends_on_data: bool,
+    /// Whether it is an element or an argument itself, which may be anything.
+    pub is_data: bool,
     /// Facts that rule it out, proved to.
     pub facts: Vec<String>,
 }
 
 impl IntoDiagnostic for ZeroDivisor {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { divisor, quotient, span, witness, depends_on_data, facts } = self;
-        let title = if witness.is_some() || depends_on_data {
+        let Self { divisor, quotient, span, witness, depends_on_data, is_data, facts } = self;
+        let title = if witness.is_some() || is_data {
             format!("the divisor `{divisor}` may be 0")
         } else {
             format!("the divisor `{divisor}` cannot be shown not to be 0")
@@ -58,7 +60,7 @@ impl IntoDiagnostic for ZeroDivisor {
         if let Some(witness) = witness {
             diagnostic = diagnostic.counterexample(witness.sentence("divides by 0"));
         } else if depends_on_data {
-            diagnostic = diagnostic.note("it comes from memory or an argument, and nothing around it excludes 0");
+            diagnostic = diagnostic.note("it depends on data, and no condition around it excludes 0");
         }
         if !facts.is_empty() {
             diagnostic = state(diagnostic, facts);
