@@ -30,8 +30,8 @@ type States = Vec<Rc<Column>>;
 
 /// Chains that the interleaved order deals the terms to.
 const CHAINS: usize = 32;
-/// Terms of a chain at the leaves of the order by halves.
-const LEAF: usize = 4;
+/// Terms of a chain at the leaves of the order by halves: few, so that the orders differ for few terms as well.
+const LEAF: usize = 2;
 /// Terms of a fold whose order is free: their indices are listed.
 const MOST_TERMS: usize = 1 << 24;
 
