@@ -114,12 +114,12 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
         kernel.scheduled(&facts, diags);
         return None;
     };
-    let zeros = bounds::zeros(&written, &facts);
+    let zeros = bounds::zeros(&written, &facts, &reads);
     let required = |dims: &[u16]| -> Vec<Constraint> {
         let mut dims: Vec<u16> = zeros.refused.iter().chain(dims).copied().collect();
         dims.sort_unstable();
         let sizes = dims.into_iter().map(|d| bounds::at_least_one(&written, d));
-        sizes.chain(reads.places.iter().cloned()).collect()
+        sizes.chain(zeros.places.iter().cloned()).collect()
     };
     // A schedule that is right for sizes of 0 as well is taken; else launches must not have them.
     if !zeros.admitted.is_empty()

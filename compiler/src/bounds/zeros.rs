@@ -7,6 +7,7 @@
 use tilewright_kernel::info::{DimKind, ParameterKind};
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
+use super::Bounds;
 use crate::diag::Diagnostics;
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
@@ -18,26 +19,31 @@ pub struct Zeros {
     pub admitted: Vec<u16>,
     /// Sizes for which it is not: the launcher refuses them.
     pub refused: Vec<u16>,
+    /// [`Bounds::places`] for sizes that are left.
+    pub places: Vec<Constraint>,
 }
 
-/// What is known of a program whose reads are in bounds for sizes of at least 1, which are what `facts` speak of.
-pub fn zeros(program: &Program, facts: &Facts) -> Zeros {
+/// What is known of a program whose reads are in bounds for sizes of at least 1, which are what `facts` and `bounds`
+/// speak of.
+pub fn zeros(program: &Program, facts: &Facts, bounds: &Bounds) -> Zeros {
     let sizes = (0..program.dims.len() as u16).filter(|d| program.dims[usize::from(*d)].kind == DimKind::Size);
     let open: Vec<u16> = sizes.filter(|d| !is_said_positive(program, *d) && !empties_all(program, facts, *d)).collect();
-    let safe = |zeros: &[u16]| {
-        let Some(facts) = admitting(program, zeros) else { return false };
+    let places = |zeros: &[u16]| {
         let mut found = Diagnostics::new();
-        super::check(program, &facts, &mut found);
-        !found.has_errors()
+        let bounds = super::check(program, &admitting(program, zeros)?, &mut found);
+        (!found.has_errors()).then_some(bounds.places)
     };
-    if open.is_empty() || safe(&open) {
-        return Zeros { admitted: open, refused: Vec::new() };
+    if open.is_empty() {
+        return Zeros { admitted: open, refused: Vec::new(), places: bounds.places.clone() };
     }
-    let (admitted, refused): (Vec<u16>, Vec<u16>) = open.into_iter().partition(|d| safe(&[*d]));
-    match safe(&admitted) {
-        true => Zeros { admitted, refused },
+    if let Some(places) = places(&open) {
+        return Zeros { admitted: open, refused: Vec::new(), places };
+    }
+    let (admitted, refused): (Vec<u16>, Vec<u16>) = open.into_iter().partition(|d| places(&[*d]).is_some());
+    match places(&admitted) {
+        Some(places) => Zeros { admitted, refused, places },
         // Each by itself is harmless; together they might not be.
-        false => Zeros { refused: [refused, admitted].concat(), admitted: Vec::new() },
+        None => Zeros { refused: [refused, admitted].concat(), admitted: Vec::new(), places: bounds.places.clone() },
     }
 }
 
