@@ -227,7 +227,9 @@ fn layouts_and_addresses() {
     assert!(check(&kernel(), &given).is_ok());
     let reason = refused(|_, g| view(&mut g[2]).address += 2);
     assert_eq!(reason, Reason::Alignment { parameter: "y".into(), address: 0x2_0000_0002, alignment: 4 });
-    let reason = refused(|_, g| view(&mut g[2]).strides[0] = i64::MAX);
+    let reason = refused(|_, g| view(&mut g[2]).strides[0] = (1 << 40) + 1);
+    assert_eq!(reason.to_string(), "ld = 1099511627777; a size or a stride is at most 1099511627776");
+    let reason = refused(|_, g| view(&mut g[2]).address = i64::MAX as u64 & !3);
     assert_eq!(reason, Reason::AddressOverflow { parameter: "y".into() });
 }
 
