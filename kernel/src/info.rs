@@ -119,8 +119,8 @@ impl Role {
     }
 }
 
-/// Largest size, and largest stride in elements, that a launch may have: more than any memory holds. Index arithmetic of
-/// 64 bits is right up to here.
+/// Largest size, and largest stride in elements, that a launch may have: more than any memory holds. Index arithmetic
+/// of 64 bits is right up to here.
 pub const MOST_SIZE: i64 = 1 << 40;
 
 /// One entry point of the PTX.

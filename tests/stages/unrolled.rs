@@ -107,17 +107,17 @@ fn addresses_in_shared_memory_stay_in_32_bits() {
 /// without it, the launcher refuses 0.
 #[test]
 fn a_size_that_must_not_be_zero_is_required() {
-    let required = |source: &str| -> Vec<String> {
+    let required = |source: &str, sizes: &[&[i64]]| -> Vec<String> {
         let kernel =
             crate::support::finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
-        runs(source, &kernel, &[&[3, 4], &[2, 1]], 2);
+        runs(source, &kernel, sizes, 2);
         let info = kernel.info.as_ref().expect("no error");
         if info.requirements.is_empty() {
             runs(source, &kernel, &[&[3, 0]], 2);
         }
         info.requirements.iter().map(|r| r.text.to_string()).collect()
     };
-    // At N = 0 the region between 2 and N + 2 has no elements, and `x[i, 2]` is read all the same.
+    // At N = 0 the terms ask for no elements between 2 and N + 2, and `x[i, 2]` is read all the same.
     let hull = |place: &str| {
         format!(
             "kernel Hull(x: f32[M, 2 * N + 4], s: f32[N]) -> (y: f32[M]) where N <= 64 {{
@@ -127,6 +127,18 @@ fn a_size_that_must_not_be_zero_is_required() {
             }}"
         )
     };
-    assert_eq!(required(&hull("stage xa[i, j] = x in shared at y.i1 { }")), ["N >= 1"]);
-    assert!(required(&hull("")).is_empty());
+    let sizes: &[&[i64]] = &[&[3, 4], &[2, 1]];
+    assert!(required(&hull("stage xa[i, j] = x in shared at y.i1 { }"), sizes).is_empty());
+    assert!(required(&hull(""), sizes).is_empty());
+    // Vectors of 8 are whole for 8 columns, not for 4.
+    let vectors = |ops: &str| {
+        format!(
+            "kernel Vectors(x: f32[M, N + 4], s: f32[N]) -> (y: f32[M, N + 4]) where N <= 4, N % 4 == 0 {{
+                y[i, j] = x[i, j] + (s[j] or 0.0);
+                schedule y {{ bind i: grid; {ops} }}
+            }}"
+        )
+    };
+    assert!(required(&vectors(""), &[&[3, 4]]).is_empty());
+    assert_eq!(required(&vectors("split j by 8 -> a, v; vectorize v;"), &[&[3, 4]]), ["N >= 1"]);
 }

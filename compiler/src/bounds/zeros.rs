@@ -1,8 +1,8 @@
 //! Sizes of 0: which ones a launch may have, and which ones the launcher has to refuse.
 //!
 //! A launch whose outputs are all empty does nothing. So a size that empties them all is at least 1 wherever something
-//! is proved; any other size may be 0 there, unless a proof about the algorithm itself fails for that: an output that is
-//! not empty may read a tensor that is. Such a size becomes a requirement `N >= 1`.
+//! is proved; any other size may be 0 there, unless a proof about the algorithm itself fails for that: an output that
+//! is not empty may read a tensor that is. Such a size becomes a requirement `N >= 1`.
 
 use tilewright_kernel::info::{DimKind, ParameterKind};
 use tilewright_kernel::size::{Constraint, Relation, Size};

@@ -10,8 +10,8 @@
 //! ([`reachable`]).
 //!
 //! With 64 bits only what a kernel multiplies may be too large, such as `x[i * 4611686018427387904] or 0.0`: sizes are
-//! at most [`MOST_SIZE`], which launches check, and elements of tensors have addresses. What is left becomes a condition
-//! of the wide entry point ([`wide`]), and a launch that does not keep it has none.
+//! at most [`MOST_SIZE`], which launches check, and elements of tensors have addresses. What is left becomes a
+//! condition of the wide entry point ([`wide`]), and a launch that does not keep it has none.
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::info::{DimKind, MOST_SIZE, ParameterKind};
@@ -123,7 +123,7 @@ pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec
     needed.iter().map(|e| at_most(program, facts, e, i64::MAX)).collect()
 }
 
-/// Of each tensor whose elements have addresses of their own, products of dimensions that are no more than its elements.
+/// Of each tensor whose elements have addresses of their own, products of dimensions that are no more than these.
 fn elements(program: &Program, facts: &Facts) -> Vec<Vec<Atom>> {
     let tensors = program.parameters.iter().filter_map(|parameter| match &parameter.kind {
         // No two elements of an output share an address.

@@ -16,11 +16,11 @@
 use std::cell::{Cell, RefCell};
 
 use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
-use tilewright_kernel::info::Role;
+use tilewright_kernel::info::{DimKind, Role};
 
 use super::reach::Level;
 use crate::domain::{AxisId, AxisKind, Unit};
-use crate::extent::{Expr, Facts, System};
+use crate::extent::{Expr, Facts, System, Var};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
 use crate::plan::staged::{Staged, Way};
@@ -135,6 +135,10 @@ impl Failing<'_> {
         let mut system = facts.residue_system();
         let one = Expr::constant(1);
         symbolic.require_ranges(facts, &mut system, |_| true);
+        // Copies are for launches in which every size is at least 1 (`lower::index_width::filled`).
+        for (d, _) in self.program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size) {
+            system.require(&facts.with_residues(&facts.normal(&Expr::var(d as Var).sub(&one))));
+        }
         for axis in inner {
             let at = Expr::var(axis.var);
             system.require(&facts.with_residues(&at.sub(&axis.lower)));
