@@ -120,7 +120,10 @@ impl fmt::Display for Wrong {
 pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort) -> Result<Tally, Box<Wrong>> {
     let holds = |c: &Constraint| c.holds(dims) == Ok(true);
     let mut tally = Tally::default();
-    if info.computes_nothing(dims) || !info.facts.iter().chain(info.requirements.iter()).all(holds) {
+    if has_negative_extent(info, dims)
+        || info.computes_nothing(dims)
+        || !info.facts.iter().chain(info.requirements.iter()).all(holds)
+    {
         return Ok(tally);
     }
     for entry in entries.iter().filter(|e| e.conditions.iter().all(holds)) {
@@ -157,6 +160,15 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
         }
     }
     Ok(tally)
+}
+
+/// Whether some tensor would have a negative extent: no launch has such sizes.
+fn has_negative_extent(info: &KernelInfo, dims: &[i64]) -> bool {
+    let tensors = info.parameters.iter().filter_map(|parameter| match &parameter.kind {
+        ParameterKind::Tensor(tensor) => Some(&tensor.shape),
+        ParameterKind::Scalar => None,
+    });
+    tensors.flat_map(|shape| shape.iter()).any(|extent| extent.eval(dims).is_ok_and(|n| n < 0))
 }
 
 /// Sizes at which something is as large as these conditions of an entry point let it be, or as any tensor is: from

@@ -53,11 +53,17 @@ pub fn admitting(program: &Program, zeros: &[u16]) -> Option<Facts> {
 }
 
 /// Whether a fact already says that a size is not 0: a bound above 1 as well as `N >= 1`, which reads like what is
-/// assumed.
+/// assumed. So does a shape that has no such extent, as `f32[N - 1]`.
 fn is_said_positive(program: &Program, d: u16) -> bool {
     let zero = vec![0; program.dims.len()];
-    let constraints = || program.facts.iter().map(|fact| &fact.constraint);
-    constraints().any(|c| c.dims() == [d] && c.holds(&zero) == Ok(false))
+    let mut constraints = program.facts.iter().map(|fact| &fact.constraint);
+    let tensors = program.parameters.iter().filter_map(|parameter| match &parameter.kind {
+        ParameterKind::Tensor(tensor) => Some(&tensor.shape),
+        ParameterKind::Scalar => None,
+    });
+    let is_negative = |extent: &Size| extent.dims().all(|of| of == d) && extent.eval(&zero).is_ok_and(|n| n < 0);
+    constraints.any(|c| c.dims() == [d] && c.holds(&zero) == Ok(false))
+        || tensors.flat_map(|shape| shape.iter()).any(is_negative)
 }
 
 /// Whether no output has elements where a size is 0.

@@ -12,10 +12,13 @@
 //! | --- | --- | --- |
 //! | 1 | split a → o, i: a < A and i ≥ 0 (a ≥ 0 and i < f) | o < O (o ≥ 0) |
 //! | 1, converse | o, i in bounds, split divisible | a < A; o ≥ 0 and i ≥ 0 give a ≥ 0 |
-//! | 2 | merge a, b → c | a in bounds ⟺ c in bounds, side by side; b always |
+//! | 2 | merge a, b → c, and b has an element | a in bounds ⟺ c in bounds, side by side; b always |
 //! | 3 | resize a by (l, r) → c: a < A and r ≥ 0 (a ≥ 0 and l ≥ 0) | c < C (c ≥ 0) |
 //! | 3, converse | c < C and r ≤ 0 (c ≥ 0 and l ≤ 0) | a < A (a ≥ 0) |
 //! | 4 | swizzle x, y → x2, y2 | x ⟺ x2; both pairs in bounds together |
+//!
+//! Where b may have no element, c / B and c % B may be anything: of a merge nothing follows but from c in bounds on both
+//! sides, which no point is then.
 //!
 //! What the theorems leave is tested for redundancy by a search for a witness (a point where it alone fails) and, when
 //! sizes are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may
@@ -75,6 +78,7 @@ const SEARCH_STEPS: u64 = 6_000;
 /// The fewest predicates that exclude exactly the holes of a domain.
 pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
     let mut holes = Holes::default();
+    let has_elements = merged_has_elements(domain, facts);
     let mut kept = candidates(domain, &mut holes.divisible);
     // Theorems, from the leaves toward the roots: what a root-side predicate implies is dropped first.
     let mut at = kept.len();
@@ -82,7 +86,7 @@ pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
         at -= 1;
         let candidate = kept[at];
         let others: Vec<Predicate> = kept.iter().copied().filter(|p| *p != candidate).collect();
-        if let Some(reason) = Known::closure(domain, &others).reason(candidate.axis, candidate.side) {
+        if let Some(reason) = Known::closure(domain, &has_elements, &others).reason(candidate.axis, candidate.side) {
             holes.dropped.push((candidate, reason));
             kept = others;
             at = at.min(kept.len());
@@ -146,6 +150,16 @@ fn candidates(domain: &Domain, divisible_splits: &mut Vec<usize>) -> Vec<Predica
     list
 }
 
+/// Of each op whether what it merges from the inside has an element for all sizes; true of what is no merge.
+fn merged_has_elements(domain: &Domain, facts: &Facts) -> Vec<bool> {
+    let one = Expr::constant(1);
+    let has_elements = |(op, _): &(Op, Span)| match *op {
+        Op::Merge { inner, .. } => facts.proves_nonnegative(&domain.axes[inner].extent.sub(&one)),
+        _ => true,
+    };
+    domain.ops.iter().map(has_elements).collect()
+}
+
 /// Which ends of which axes are known to hold, and by which theorem.
 struct Known {
     lower: Vec<Option<u8>>,
@@ -153,8 +167,8 @@ struct Known {
 }
 
 impl Known {
-    /// Everything that follows from the loops' ranges and the predicates.
-    fn closure(domain: &Domain, predicates: &[Predicate]) -> Self {
+    /// Everything that follows from the loops' ranges and the predicates; `has_elements` is [`merged_has_elements`].
+    fn closure(domain: &Domain, has_elements: &[bool], predicates: &[Predicate]) -> Self {
         let count = domain.axes.len();
         let mut known = Self { lower: vec![None; count], upper: vec![None; count] };
         for leaf in &domain.leaves {
@@ -166,8 +180,8 @@ impl Known {
         }
         loop {
             let before = known.count();
-            for (op, _) in &domain.ops {
-                known.step(op);
+            for ((op, _), has_elements) in domain.ops.iter().zip(has_elements) {
+                known.step(op, *has_elements);
             }
             if known.count() == before {
                 return known;
@@ -203,9 +217,10 @@ impl Known {
     }
 
     /// One application of the table of the module.
-    fn step(&mut self, op: &Op) {
+    fn step(&mut self, op: &Op, has_elements: bool) {
         use Side::{Lower, Upper};
         match *op {
+            Op::Merge { output, .. } if !(has_elements || self.has(output, Lower) && self.has(output, Upper)) => {}
             Op::Split { input, outer, inner, divisible, .. } => {
                 if self.has(input, Upper) && self.has(inner, Lower) {
                     self.set(outer, Upper, 1);
@@ -328,8 +343,14 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
             }
         })?
     });
+    // Where the result is empty, no point is visited; but loops may run there, for the sake of other results.
+    let one = Expr::constant(1);
+    let is_filled = |root: &AxisId| {
+        let axis = &domain.axes[*root];
+        axis.kind == AxisKind::Reduction || facts.proves_nonnegative(&axis.extent.sub(&one))
+    };
     match found {
-        Search::None if !exhausted => Search::GaveUp,
+        Search::None if !exhausted || !domain.roots.iter().all(is_filled) => Search::GaveUp,
         other => other,
     }
 }
@@ -337,7 +358,9 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
 /// Whether a predicate holds wherever others do, by the theorems or by linear arithmetic: no answer is an honest "not
 /// proved".
 pub fn follows(domain: &Domain, facts: &Facts, predicate: Predicate, from: &[Predicate]) -> bool {
-    Known::closure(domain, from).has(predicate.axis, predicate.side) || implied(domain, facts, predicate, from)
+    let has_elements = merged_has_elements(domain, facts);
+    Known::closure(domain, &has_elements, from).has(predicate.axis, predicate.side)
+        || implied(domain, facts, predicate, from)
 }
 
 /// What is at least 0 exactly where a predicate holds, with residues (see [`Facts::with_residues`]).
@@ -456,8 +479,14 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
         }
         None
     });
+    // Where the result is empty, no point is visited; but loops may run there, for the sake of other results.
+    let one = Expr::constant(1);
+    let is_filled = |root: &AxisId| {
+        let axis = &domain.axes[*root];
+        axis.kind == AxisKind::Reduction || facts.proves_nonnegative(&axis.extent.sub(&one))
+    };
     match found {
-        Search::None if !exhausted => Search::GaveUp,
+        Search::None if !exhausted || !domain.roots.iter().all(is_filled) => Search::GaveUp,
         other => other,
     }
 }
