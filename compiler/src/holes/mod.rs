@@ -17,8 +17,8 @@
 //! | 3, converse | c < C and r ≤ 0 (c ≥ 0 and l ≤ 0) | a < A (a ≥ 0) |
 //! | 4 | swizzle x, y → x2, y2 | x ⟺ x2; both pairs in bounds together |
 //!
-//! Where b may have no element, c / B and c % B may be anything: of a merge nothing follows but from c in bounds on both
-//! sides, which no point is then.
+//! Where b may have no element, c / B and c % B may be anything: of a merge nothing follows but from c in bounds on
+//! both sides, which no point is then.
 //!
 //! What the theorems leave is tested for redundancy by a search for a witness (a point where it alone fails) and, when
 //! sizes are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may
