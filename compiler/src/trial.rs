@@ -39,7 +39,7 @@ const MOST_SIZES: usize = 24;
 /// Paths of one launch.
 const PATHS: u64 = 48;
 /// What every size and stride is below, where sizes are large: of any tensor that there is, and more.
-const MOST_SIZE: i64 = 1 << 36;
+const LARGEST_TRIED: i64 = 1 << 36;
 /// The same for offsets of elements.
 const MOST_OFFSET: i64 = 1 << 40;
 /// Distances at which the next admissible size is looked for.
@@ -120,10 +120,7 @@ impl fmt::Display for Wrong {
 pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort) -> Result<Tally, Box<Wrong>> {
     let holds = |c: &Constraint| c.holds(dims) == Ok(true);
     let mut tally = Tally::default();
-    if has_negative_extent(info, dims)
-        || info.computes_nothing(dims)
-        || !info.facts.iter().chain(info.requirements.iter()).all(holds)
-    {
+    if info.computes_nothing(dims) || !info.facts.iter().chain(info.requirements.iter()).all(holds) {
         return Ok(tally);
     }
     for entry in entries.iter().filter(|e| e.conditions.iter().all(holds)) {
@@ -162,15 +159,6 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
     Ok(tally)
 }
 
-/// Whether some tensor would have a negative extent: no launch has such sizes.
-fn has_negative_extent(info: &KernelInfo, dims: &[i64]) -> bool {
-    let tensors = info.parameters.iter().filter_map(|parameter| match &parameter.kind {
-        ParameterKind::Tensor(tensor) => Some(&tensor.shape),
-        ParameterKind::Scalar => None,
-    });
-    tensors.flat_map(|shape| shape.iter()).any(|extent| extent.eval(dims).is_ok_and(|n| n < 0))
-}
-
 /// Sizes at which something is as large as these conditions of an entry point let it be, or as any tensor is: from
 /// admissible ones, each size and stride in turn is made as large as it may be while the others are small, then the
 /// others; and all of them alike.
@@ -179,9 +167,9 @@ pub fn large(info: &KernelInfo, conditions: &[Constraint], base: &[i64]) -> Vec<
     let free: Vec<usize> = (0..base.len()).filter(is_free).collect();
     let mut found: Vec<Vec<i64>> = Vec::new();
     let alike = 1 << (31 / free.len().max(1));
-    for (first, most) in (0..free.len().min(MOST_LARGE - 1)).map(|n| (n, MOST_SIZE)).chain([(0, alike)]) {
+    for (first, most) in (0..free.len().min(MOST_LARGE - 1)).map(|n| (n, LARGEST_TRIED)).chain([(0, alike)]) {
         let mut dims = base.to_vec();
-        for most in [most, MOST_SIZE] {
+        for most in [most, LARGEST_TRIED] {
             for n in 0..free.len() {
                 raise(info, conditions, &mut dims, free[(first + n) % free.len()], most);
             }
@@ -245,14 +233,13 @@ pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64
 
 /// The first thing that is wrong, as the macro looks at a kernel.
 pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<Box<Wrong>> {
-    let effort = |on_data: bool| {
-        let nets: &[Net] = if on_data { &[Net::Values] } else { &[Net::Indices] };
-        Effort { nets, seed: 0, work: WORK }
-    };
-    // What has no elements costs little.
-    let on_data = |(n, dims): (usize, &Vec<i64>)| n < WITH_VALUES || dims.contains(&0);
     let sizes = sizes(info, facts, stages);
-    sizes.iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(on_data((n, dims)))).err())
+    sizes.iter().enumerate().find_map(|(n, dims)| {
+        // What has no elements costs little.
+        let on_data = n < WITH_VALUES || dims.contains(&0);
+        let nets: &[Net] = if on_data { &[Net::Values] } else { &[Net::Indices] };
+        prove(info, entries, dims, Effort { nets, seed: 0, work: WORK }).err()
+    })
 }
 
 /// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more
@@ -383,5 +370,33 @@ mod tests {
         let facts = Facts::new(&info.dims, &info.facts).expect("facts");
         let expected = [[1, 1, 1, 4], [3, 5, 4, 4], [35, 37, 36, 36]];
         assert_eq!(sizes(info, &facts, &kernel.stages), expected.map(Vec::from));
+    }
+
+    /// What is planned for sizes of at least 1 alone is wrong at these sizes, and what is planned for all of them is
+    /// right.
+    #[test]
+    fn sizes_of_zero_are_planned_for() {
+        let all: [(&str, &[(&str, i64)]); 4] = [
+            ("size_of_zero_frees_another", &[("N", 0), ("M", 12)]),
+            ("sizes_of_zero_together", &[("M", 0), ("N", 0), ("K", 3)]),
+            ("size_of_zero_by_a_fact", &[("N", 0), ("P", 0), ("K", 3)]),
+            ("size_of_zero_and_a_large_one", &[("N", 0), ("K", 64)]),
+        ];
+        for (name, sizes) in all {
+            let path = format!("{}/../campaign/found/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+            let source = std::fs::read_to_string(path).expect("a kernel that was found");
+            let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+            let kernel = crate::compile(&tokens).kernels.remove(0);
+            let at = |name: &str| sizes.iter().find(|size| size.0 == name).expect("a size").1;
+            let effort = Effort { nets: &[Net::Values], seed: 1, work: 1_000_000 };
+            let proved = |info: &KernelInfo, entries: &[Entry]| {
+                let dims: Vec<i64> = info.dims.iter().map(|dim| at(&dim.name)).collect();
+                prove(info, entries, &dims, effort).is_ok_and(|tally| tally.held > 0 && tally.undecided == 0)
+            };
+            let info = kernel.info.as_ref().expect("compiled");
+            assert!(info.requirements.is_empty() && proved(info, &kernel.entries), "{name}");
+            let (info, _, entries) = crate::never_empty(&kernel.ast, &tokens).expect("compiled");
+            assert!(!proved(&info, &entries), "{name}");
+        }
     }
 }

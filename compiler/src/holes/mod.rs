@@ -78,7 +78,7 @@ const SEARCH_STEPS: u64 = 6_000;
 /// The fewest predicates that exclude exactly the holes of a domain.
 pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
     let mut holes = Holes::default();
-    let has_elements = merged_has_elements(domain, facts);
+    let merged = merged_has_elements(domain, facts);
     let mut kept = candidates(domain, &mut holes.divisible);
     // Theorems, from the leaves toward the roots: what a root-side predicate implies is dropped first.
     let mut at = kept.len();
@@ -86,7 +86,7 @@ pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
         at -= 1;
         let candidate = kept[at];
         let others: Vec<Predicate> = kept.iter().copied().filter(|p| *p != candidate).collect();
-        if let Some(reason) = Known::closure(domain, &has_elements, &others).reason(candidate.axis, candidate.side) {
+        if let Some(reason) = Known::closure(domain, &merged, &others).reason(candidate.axis, candidate.side) {
             holes.dropped.push((candidate, reason));
             kept = others;
             at = at.min(kept.len());
@@ -152,12 +152,16 @@ fn candidates(domain: &Domain, divisible_splits: &mut Vec<usize>) -> Vec<Predica
 
 /// Of each op whether what it merges from the inside has an element for all sizes; true of what is no merge.
 fn merged_has_elements(domain: &Domain, facts: &Facts) -> Vec<bool> {
-    let one = Expr::constant(1);
-    let has_elements = |(op, _): &(Op, Span)| match *op {
-        Op::Merge { inner, .. } => facts.proves_nonnegative(&domain.axes[inner].extent.sub(&one)),
+    let is_filled = |(op, _): &(Op, Span)| match *op {
+        Op::Merge { inner, .. } => has_elements(domain, facts, inner),
         _ => true,
     };
-    domain.ops.iter().map(has_elements).collect()
+    domain.ops.iter().map(is_filled).collect()
+}
+
+/// Whether an axis has an element for all sizes.
+fn has_elements(domain: &Domain, facts: &Facts, axis: AxisId) -> bool {
+    facts.proves_nonnegative(&domain.axes[axis].extent.sub(&Expr::constant(1)))
 }
 
 /// Which ends of which axes are known to hold, and by which theorem.
@@ -344,11 +348,8 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
         })?
     });
     // Where the result is empty, no point is visited; but loops may run there, for the sake of other results.
-    let one = Expr::constant(1);
-    let is_filled = |root: &AxisId| {
-        let axis = &domain.axes[*root];
-        axis.kind == AxisKind::Reduction || facts.proves_nonnegative(&axis.extent.sub(&one))
-    };
+    let is_filled =
+        |root: &AxisId| domain.axes[*root].kind == AxisKind::Reduction || has_elements(domain, facts, *root);
     match found {
         Search::None if !exhausted || !domain.roots.iter().all(is_filled) => Search::GaveUp,
         other => other,
@@ -358,9 +359,8 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
 /// Whether a predicate holds wherever others do, by the theorems or by linear arithmetic: no answer is an honest "not
 /// proved".
 pub fn follows(domain: &Domain, facts: &Facts, predicate: Predicate, from: &[Predicate]) -> bool {
-    let has_elements = merged_has_elements(domain, facts);
-    Known::closure(domain, &has_elements, from).has(predicate.axis, predicate.side)
-        || implied(domain, facts, predicate, from)
+    let merged = merged_has_elements(domain, facts);
+    Known::closure(domain, &merged, from).has(predicate.axis, predicate.side) || implied(domain, facts, predicate, from)
 }
 
 /// What is at least 0 exactly where a predicate holds, with residues (see [`Facts::with_residues`]).
@@ -434,8 +434,7 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
         return Search::None;
     }
     // The other roots stay at 0, where they have a first point for certain.
-    let one = Expr::constant(1);
-    let may_be_empty = |at: &usize| !facts.proves_nonnegative(&domain.axes[domain.roots[*at]].extent.sub(&one));
+    let may_be_empty = |at: &usize| !has_elements(domain, facts, domain.roots[*at]);
     decisive.extend((0..domain.roots.len()).filter(may_be_empty));
     decisive.sort_unstable();
     decisive.dedup();
@@ -479,14 +478,8 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
         }
         None
     });
-    // Where the result is empty, no point is visited; but loops may run there, for the sake of other results.
-    let one = Expr::constant(1);
-    let is_filled = |root: &AxisId| {
-        let axis = &domain.axes[*root];
-        axis.kind == AxisKind::Reduction || facts.proves_nonnegative(&axis.extent.sub(&one))
-    };
     match found {
-        Search::None if !exhausted || !domain.roots.iter().all(is_filled) => Search::GaveUp,
+        Search::None if !exhausted => Search::GaveUp,
         other => other,
     }
 }

@@ -192,3 +192,23 @@ fn a_cut_is_decided_by_its_own_axes() {
     domain.resize(domain.leaves[1], 1, -1, &facts, name(), Span::UNKNOWN);
     assert_eq!(uncovered(&domain, &facts), Search::None);
 }
+
+/// Rows of nothing: their numbers are quotients by 0, and what they say of the merged axis is nothing.
+#[test]
+fn a_merge_with_nothing_inside_implies_nothing() {
+    let dims = [Dim { name: "N".into(), kind: DimKind::Size }];
+    let facts = Facts::new(&dims, &[]).unwrap();
+    let side = |shrinks: i128| Expr::var(0).sub(&Expr::constant(shrinks));
+    for (shrinks, is_kept) in [(0, false), (1, true)] {
+        let extents = [side(shrinks), side(shrinks)];
+        let mut domain = Domain::new(extents.map(|e| (name(), e, AxisKind::Data)));
+        domain.split_by(domain.leaves[0], 16, &facts, [name(), name()], Span::UNKNOWN);
+        domain.merge(domain.leaves[0], domain.leaves[1], &facts, name(), Span::UNKNOWN);
+        domain.merge(domain.leaves[0], domain.leaves[1], &facts, name(), Span::UNKNOWN);
+        let merged = domain.leaves[0];
+        domain.resize(merged, 3, 4, &facts, name(), Span::UNKNOWN);
+        let kept = analyse(&domain, &facts).kept;
+        let upper = |p: &Predicate| p.axis == merged && p.side == Side::Upper;
+        assert_eq!(kept.iter().any(upper), is_kept, "N - {shrinks}: {kept:?}");
+    }
+}

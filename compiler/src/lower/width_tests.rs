@@ -85,3 +85,28 @@ fn values_lie_within_their_bounds() {
     }
     assert!(compared > 5_000, "{compared} values");
 }
+
+/// Indices that leave 64 bits have no entry point; a transpose has one for every size.
+#[test]
+fn indices_stay_within_64_bits() {
+    let conditions = |source: &str| {
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let kernel = crate::compile(&tokens).kernels.remove(0);
+        kernel.entries.into_iter().map(|entry| entry.conditions).collect::<Vec<_>>()
+    };
+    let cubes = conditions(
+        "kernel K(x: f32[N], w: f32[N]) -> (y: f32[K]) {
+            y[i] = (x[i * N * N * N + 1] or 7.0) + w[N - 1];
+            schedule y { bind i: grid; }
+        }",
+    );
+    let has_entry = |dims: &[i64]| cubes.iter().any(|entry| entry.iter().all(|c| c.holds(dims) == Ok(true)));
+    // 2 · 2⁶⁶ is beyond 64 bits, and 2 · 2⁶⁰ is not.
+    assert!(has_entry(&[1 << 20, 2]) && !has_entry(&[1 << 22, 2]));
+    assert_eq!(conditions(KERNELS[0]).last(), Some(&Vec::new()));
+    let never = "kernel K(x: f32[N]) -> (y: f32[K]) {
+        y[i] = if i * 4611686018427387904 < 9 { 1.0 } else { x[0] };
+        schedule y { split i by 32 -> a, b; bind a: grid; bind b: thread; }
+    }";
+    assert!(conditions(never).is_empty());
+}

@@ -72,6 +72,8 @@ pub enum NoLaunch {
     Size(SizeError),
     /// Tensors have sizes, and what the kernel makes of them has no value.
     Own(String),
+    /// The tensor at this position would have a negative extent.
+    Negative(usize),
     /// A tensor map cannot be encoded.
     Map(MapError),
     /// Elements of the written tensor at this position share a place, which the launcher refuses.
@@ -102,6 +104,9 @@ impl Launch {
         let tensors = info.parameters.iter().enumerate().map(|(at, parameter)| {
             let ParameterKind::Tensor(tensor) = &parameter.kind else { return Ok(None) };
             let shape = tensor.shape.iter().map(value).collect::<Result<Vec<i64>, _>>()?;
+            if shape.iter().any(|extent| *extent < 0) {
+                return Err(NoLaunch::Negative(at));
+            }
             let strides = match &tensor.strides {
                 Some(strides) => strides.iter().map(value).collect::<Result<Vec<i64>, _>>()?,
                 None => row_major_strides(&shape).ok_or(NoLaunch::Size(SizeError::Overflow))?,

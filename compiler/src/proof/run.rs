@@ -681,7 +681,7 @@ impl<'a> Run<'a> {
                     Err((kind, what)) => return self.violation(kind, what),
                 };
                 self.me.clock.join(&ended.clock);
-                self.me.order.hear(ended.clock.of(id));
+                self.me.order.learn(ended.clock.of(id));
                 ended.copies.into_iter().for_each(|copy| self.shared.end(copy, id, now));
             }
             StatementKind::FenceProxyAsync => {

@@ -511,8 +511,8 @@ impl Order {
         (self.synced, self.visible) = (self.now, self.published);
     }
 
-    /// All threads of the agent learn what others know of it.
-    pub fn hear(&mut self, own: Known) {
+    /// All threads of the agent learn what others know of it: they waited, so that it is behind all of them.
+    pub fn learn(&mut self, own: Known) {
         (self.synced, self.visible) = (self.synced.max(own.written), self.visible.max(own.visible));
     }
 }
