@@ -121,18 +121,20 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
         let sizes = dims.into_iter().map(|d| bounds::at_least_one(&written, d));
         sizes.chain(zeros.places.iter().cloned()).collect()
     };
-    // A schedule that is right for sizes of 0 as well is taken; else launches must not have them.
+    // A schedule that is right for sizes of 0 as well is taken, if the checker can tell; else launches must not have
+    // them.
     if !zeros.admitted.is_empty()
         && let Some(facts) = bounds::admitting(&written, &zeros.admitted)
     {
         let mut found = Diagnostics::new();
         let finished = kernel.finished(&facts, required(&[]), &mut found);
-        if finished.is_some() || found.found().iter().any(|f| f.code == Code::TW9001) {
+        let is_defect = found.found().iter().any(|f| f.code == Code::TW9001);
+        if is_defect || finished.as_ref().is_some_and(|(_, is_decided)| *is_decided) {
             diags.append(found);
-            return finished;
+            return finished.map(|(finished, _)| finished);
         }
     }
-    kernel.finished(&facts, required(&zeros.admitted), diags)
+    kernel.finished(&facts, required(&zeros.admitted), diags).map(|(finished, _)| finished)
 }
 
 /// One kernel that is right for sizes of at least 1, and says nothing of others: what the nets must notice at 0.
@@ -141,7 +143,9 @@ pub(crate) fn never_empty(ast: &ast::Kernel, tokens: &TokenBuffer) -> Option<Fin
     let mut diags = Diagnostics::new();
     let written = program::build(ast, &mut diags)?;
     let (facts, program) = (facts(&written, &mut diags)?, program::scheduled(&written));
-    Kernel { written: &written, program: &program, tokens }.finished(&facts, Vec::new(), &mut diags)
+    Kernel { written: &written, program: &program, tokens }
+        .finished(&facts, Vec::new(), &mut diags)
+        .map(|found| found.0)
 }
 
 /// A kernel on its way through the rooms, as far as what is known of sizes does not matter.
@@ -159,8 +163,9 @@ impl Kernel<'_> {
         analyse(self.program, facts, plan, diags)
     }
 
-    /// The finished kernel for sizes that facts admit, with what launches are required to have beside them.
-    fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<Finished> {
+    /// The finished kernel for sizes that facts admit, with what launches are required to have beside them; and whether
+    /// its trial decided everything where a size is 0.
+    fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<(Finished, bool)> {
         let Self { written, program, tokens } = *self;
         let Analyses { stages, threads, roles } = self.scheduled(facts, diags)?;
         let entries = match lower::lower(program, facts, &stages, (threads, &roles)) {
@@ -191,11 +196,12 @@ impl Kernel<'_> {
             return bug(diags, program, "assemble", "a size could not be written down".to_owned());
         };
         info.requirements = required.into();
-        if let Some(wrong) = trial::run(&info, facts, &stages, &entries) {
-            return bug(diags, program, "proof", wrong.to_string());
-        }
+        let is_decided = match trial::run(&info, facts, &stages, &entries) {
+            Ok(is_decided) => is_decided,
+            Err(wrong) => return bug(diags, program, "proof", wrong.to_string()),
+        };
         info.explanation = explain::text(written, &stages, entries.first().map(|e| &e.kernel), &info).into();
-        Some((info, stages, entries))
+        Some(((info, stages, entries), is_decided))
     }
 }
 
