@@ -11,7 +11,8 @@
 //!
 //! With 64 bits only what a kernel multiplies may be too large, such as `x[i * 4611686018427387904] or 0.0`: sizes are
 //! at most [`MOST_SIZE`], which launches check, and elements of tensors have addresses. What is left becomes a
-//! condition of the wide entry point ([`wide`]), and a launch that does not keep it has none.
+//! condition of the wide entry point ([`wide`]), and a launch that does not keep it has none. What is too long to bound
+//! has no entry point at all.
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::info::{DimKind, MOST_SIZE, ParameterKind};
@@ -107,11 +108,17 @@ pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec
     // What is addressed has an address.
     let known: Vec<Expr> = blocks.chain(last_offsets(program, facts).map(|(last, _)| last)).collect();
     for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)) {
-        let larger = without_quotients(&without_quotients(&facts.normal(&e)));
-        if larger.is_unknown() || known.contains(&e) || largest(&larger, facts, &tensors) <= most {
+        if !e.is_unknown() && known.contains(&e) {
             continue;
         }
         let e = facts.normal(&e);
+        if e.is_unknown() {
+            return None; // too long to bound
+        }
+        let larger = without_quotients(&without_quotients(&e));
+        if !larger.is_unknown() && largest(&larger, facts, &tensors) <= most {
+            continue;
+        }
         if facts.lower_bound(&e).is_some_and(|least| least > most) {
             return None;
         }
@@ -261,6 +268,9 @@ fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Cons
 
 /// An expression that is not smaller: ⌊a / b⌋ ≤ a, and d·⌊a / d⌋ ≤ a, where nothing is negative.
 fn without_quotients(e: &Expr) -> Expr {
+    if e.is_unknown() {
+        return Expr::unknown();
+    }
     e.terms().iter().fold(Expr::constant(0), |sum, term| {
         let mut coefficient = term.coefficient;
         let product = term.atoms.iter().fold(Expr::constant(1), |product, atom| match atom {

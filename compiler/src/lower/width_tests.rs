@@ -109,4 +109,13 @@ fn indices_stay_within_64_bits() {
         schedule y { split i by 32 -> a, b; bind a: grid; bind b: thread; }
     }";
     assert!(conditions(never).is_empty());
+    // Too many terms to bound: A + B + C + D = 2048 would bring the product back to 0.
+    let long = format!(
+        "kernel K(x: f32[A], b: f32[B], c: f32[C], d: f32[D]) -> (y: f32[K]) {{
+            y[i] = if i{} < 9 {{ x[0] }} else {{ b[0] + c[0] + d[0] }};
+            schedule y {{ split i by 32 -> a, b; bind a: grid; bind b: thread; }}
+        }}",
+        " * (A + B + C + D)".repeat(6)
+    );
+    assert!(conditions(&long).is_empty());
 }
