@@ -18,7 +18,10 @@ use crate::rng::Rng;
 const INSTRUCTIONS: u64 = 1 << 21;
 /// Those of a launch that took all of them: what repeats reductions at every read is slow, and no hang.
 const MORE: u64 = 1 << 24;
-/// Iterations of every axis with which that many instructions are a hang; kernels with more of them are left out.
+/// Those of a launch with short axes that took all of these, too: a schedule pads an axis to lengths of its own. More
+/// of them are a hang.
+const MOST: u64 = 1 << 27;
+/// Iterations of every axis of a kernel that runs to the end; kernels with more of them may be left out.
 const SMALL: i64 = 4;
 /// Blocks of one launch; more of them are not run.
 const BLOCKS: i128 = 600;
@@ -182,7 +185,6 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     for entry in info.entries.iter().filter(|e| e.conditions.iter().all(holds)) {
         let args = args_of(entry)?;
         for count in &counts {
-            prepare(&memory, &placed).map_err(broken)?;
             let launch = Launch {
                 entry: entry.name.to_string(),
                 grid: [u32::try_from(*count).unwrap_or(1), 1, 1],
@@ -196,26 +198,32 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             let options = Options {
                 seed: rng.bits(),
                 sanitizers: Sanitizers::ALL,
-                budget: INSTRUCTIONS,
                 threads: Some(1),
                 ..Options::default()
             };
             let wide = if info.entries.first().is_some_and(|e| e.name == entry.name) { "first" } else { "other" };
             let shown = |detail: String| format!("{wide} entry {}, {count} blocks: {detail}", entry.name);
-            let mut report =
-                program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", shown(e.to_string())))?;
-            if report.findings.iter().any(|f| f.kind == Kind::Livelock) {
+            let is_short = longest(kernel, dims) <= SMALL;
+            let budgets = [INSTRUCTIONS, MORE, MOST].into_iter().take(if is_short { 3 } else { 2 });
+            let mut report = None;
+            for budget in budgets {
                 prepare(&memory, &placed).map_err(broken)?;
-                for ((address, bytes), workspace) in shared.iter().zip(info.workspace.iter()) {
-                    if workspace.zeroed {
-                        memory.fill(*address, *bytes, 0).map_err(broken)?;
-                    }
+                // A launch that ends leaves zeros for the next one.
+                let stopped = shared.iter().zip(info.workspace.iter()).filter(|_| report.is_some());
+                for ((address, bytes), _) in stopped.filter(|(_, workspace)| workspace.zeroed) {
+                    memory.fill(*address, *bytes, 0).map_err(broken)?;
                 }
-                let options = Options { budget: MORE, ..options };
-                report =
-                    program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", shown(e.to_string())))?;
+                let options = Options { budget, ..options.clone() };
+                let ran = program.launch(&launch, &memory, &options);
+                let ran = ran.map_err(|e| fail("emulator", shown(e.to_string())))?;
+                let took_all = ran.findings.iter().any(|f| f.kind == Kind::Livelock);
+                report = Some((ran, took_all));
+                if !took_all {
+                    break;
+                }
             }
-            if report.findings.iter().any(|f| f.kind == Kind::Livelock) && longest(kernel, dims) > SMALL {
+            let Some((report, took_all)) = report else { return Ok(Ran::Skipped("slow")) };
+            if took_all && !is_short {
                 return Ok(Ran::Skipped("slow"));
             }
             if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace)

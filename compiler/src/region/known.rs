@@ -283,7 +283,7 @@ impl<'a> Known<'a> {
         });
         match (best, most.as_constant()) {
             (Some(i128::MAX), _) => most.clone(),
-            (Some(best), Some(most)) => Expr::constant(best.clamp(0, most)),
+            (Some(best), Some(most)) => Expr::constant(best.min(most).max(0)),
             (Some(best), None) => Expr::constant(best.max(0)),
             (None, _) => Expr::constant(0),
         }

@@ -624,6 +624,14 @@ impl Reading<'_> {
                 all.push(untold(self.plan, reader) - 1);
                 all.push(i128::from(reader.distribution.cluster) - 1);
                 let at = |e: &Expr| e.eval(&all);
+                // An `or` stands for what the instance does not have.
+                let has = |(place, along): (&Expr, &super::Along)| {
+                    let most = at(&along.most).unwrap_or(i128::MAX);
+                    at(place).is_some_and(|place| (0..most).contains(&place))
+                };
+                if !roots.iter().zip(&held.coordinates).all(has) {
+                    return ControlFlow::Continue(());
+                }
                 let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {
                     return ControlFlow::Continue(());
                 };

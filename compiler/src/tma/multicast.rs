@@ -55,6 +55,8 @@ pub enum Fault {
         axis: String,
         /// Where regions start.
         start: Expr,
+        /// The elements of the tensor along it.
+        size: Expr,
     },
     /// Nothing that counts boxes has this name; these do.
     NoSlices(String, Vec<String>),
@@ -76,7 +78,8 @@ impl Along<'_> {
     pub fn check(&self, axes: &[Axis]) -> Result<(), Refused> {
         for axis in axes {
             if axis.region.start.vars().contains(&self.var) {
-                return self.refuse(Fault::Differs { axis: axis.name.clone(), start: axis.region.start.clone() });
+                let (axis, start, size) = (axis.name.clone(), axis.region.start.clone(), axis.size.clone());
+                return self.refuse(Fault::Differs { axis, start, size });
             }
         }
         let Some(by) = self.by else { return Ok(()) };
@@ -198,8 +201,8 @@ impl<'a> One<'a> {
         let Refusal { fault, var, multicast, span } = refusal;
         let blocks = i128::from(multicast.blocks);
         let problem = match fault {
-            Fault::Differs { axis, start } => MulticastProblem::Differs {
-                witness: self.different(&start, (var, multicast.blocks), host),
+            Fault::Differs { axis, start, size } => MulticastProblem::Differs {
+                witness: self.different((&start, &size), (var, multicast.blocks), host),
                 start: self.with_loops(&start, host),
                 cluster: multicast.along,
                 axis,
@@ -215,20 +218,26 @@ impl<'a> One<'a> {
         self.no_multicast(problem, span);
     }
 
-    /// The smallest sizes, and two blocks of which instances start at different places.
-    fn different(&self, start: &Expr, (along, blocks): (Var, u32), host: &Analysed) -> Option<Differing> {
+    /// The smallest sizes, and two blocks of which instances start at different elements of the tensor.
+    fn different(
+        &self,
+        (start, size): (&Expr, &Expr),
+        (along, blocks): (Var, u32),
+        host: &Analysed,
+    ) -> Option<Differing> {
         let (dims, of) = (self.facts.dims(), &host.symbolic.variables);
         let extent = |v: Var| of.iter().find(|leaf| leaf.var == v).map(|leaf| &leaf.extent);
         // The other loops that move it.
         let others: Vec<Var> = start.vars().into_iter().filter(|v| *v != along && *v as usize >= dims).collect();
         let extents: Option<Vec<&Expr>> = others.iter().map(|v| extent(*v)).collect();
         let extents = extents?;
-        let mut sizes: Vec<Var> = start.vars().into_iter().chain(extents.iter().flat_map(|e| e.vars())).collect();
+        let mut sizes: Vec<Var> = [start, size].into_iter().chain(extents.iter().copied()).flat_map(Expr::vars).collect();
         sizes.retain(|v| (*v as usize) < dims);
         let most = others.iter().chain([&along]).map(|v| *v as usize + 1).max().unwrap_or(0);
         let found = self.facts.smallest(&sizes, &mut Budget::new(STEPS), |at, budget| {
             let mut values: Vec<i128> = at.iter().map(|d| i128::from(*d)).collect();
             values.resize(most.max(dims), 0);
+            let size = size.eval(&values)?;
             let counts: Vec<i128> = extents.iter().map(|e| e.eval(&values)).collect::<Option<_>>()?;
             // The first and the second iteration of each is enough to tell most functions apart.
             for choice in 0..1u32 << others.len().min(8) {
@@ -245,7 +254,7 @@ impl<'a> One<'a> {
                         return None;
                     }
                     let there = at_block(block)?;
-                    if there != first {
+                    if there != first && first.max(there) < size {
                         return Some((at.to_vec(), [(0, first), (block.into(), there)]));
                     }
                 }

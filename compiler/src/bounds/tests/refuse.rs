@@ -130,7 +130,7 @@ fn messages() {
         1 | kernel K(x: f32[N], c: f32[N]) -> (y: f32[N]) { y[i] = if c[i] > 0.0 { x[i + 1] } else { x[i] }; }
           |          - its shape
           |                                                                        ^^^^^^^^
-          = counterexample: N = 1: y[0] reads x[1], where `c[i] > 0.0f32`
+          = counterexample: N = 1: y[0] reads x[1], if `c[i] > 0.0f32`
           = help: say what is read outside: `x[i + 1] or 0.0`
           = explain: TW0901
 

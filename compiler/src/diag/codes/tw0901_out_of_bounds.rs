@@ -66,7 +66,7 @@ impl Witness {
         text += &format!(" {deed}");
         if !self.conditions.is_empty() {
             let list: Vec<String> = self.conditions.iter().map(|c| format!("`{c}`")).collect();
-            text += &format!(", where {}", list.join(" and "));
+            text += &format!(", if {}", list.join(" and "));
         }
         text
     }
