@@ -195,12 +195,8 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
                 args: args.clone(),
                 extents: extents.clone(),
             };
-            let options = Options {
-                seed: rng.bits(),
-                sanitizers: Sanitizers::ALL,
-                threads: Some(1),
-                ..Options::default()
-            };
+            let options =
+                Options { seed: rng.bits(), sanitizers: Sanitizers::ALL, threads: Some(1), ..Options::default() };
             let wide = if info.entries.first().is_some_and(|e| e.name == entry.name) { "first" } else { "other" };
             let shown = |detail: String| format!("{wide} entry {}, {count} blocks: {detail}", entry.name);
             let is_short = longest(kernel, dims) <= SMALL;

@@ -231,7 +231,8 @@ impl<'a> One<'a> {
         let others: Vec<Var> = start.vars().into_iter().filter(|v| *v != along && *v as usize >= dims).collect();
         let extents: Option<Vec<&Expr>> = others.iter().map(|v| extent(*v)).collect();
         let extents = extents?;
-        let mut sizes: Vec<Var> = [start, size].into_iter().chain(extents.iter().copied()).flat_map(Expr::vars).collect();
+        let mut sizes: Vec<Var> =
+            [start, size].into_iter().chain(extents.iter().copied()).flat_map(Expr::vars).collect();
         sizes.retain(|v| (*v as usize) < dims);
         let most = others.iter().chain([&along]).map(|v| *v as usize + 1).max().unwrap_or(0);
         let found = self.facts.smallest(&sizes, &mut Budget::new(STEPS), |at, budget| {
