@@ -80,6 +80,7 @@ pub(super) fn fetches(
         (_, None) => FetchProblem::Computed,
         ([Source::Parameter(p)], Some(tensor)) if written(p) => FetchProblem::Written(tensor),
         ([Source::Parameter(_)], Some(_)) => return Some(true),
+        (_, Some(tensor)) if program.parameters.iter().any(|p| *p.name == *tensor) => FetchProblem::Written(tensor),
         (_, Some(tensor)) => FetchProblem::Intermediate(tensor),
     };
     diags.report(NotFetched { stage: name.to_owned(), problem, span: via.span });

@@ -221,6 +221,23 @@ pub const FEATURES: &[&str] = &[
     "three-entries",
 ];
 
+/// The threads that an item of `launch` gives to a block, if it gives any.
+fn threads(item: &str) -> Option<u32> {
+    if let Some(count) = item.strip_prefix("threads(") {
+        return count.trim_end_matches(')').parse().ok();
+    }
+    let roles = item.strip_prefix("roles {")?.trim_end_matches('}').split(',');
+    let of = |role: &str| {
+        let (_, units) = role.split_once(": ")?;
+        let (count, unit) = match units.trim().split_once(' ') {
+            Some((count, unit)) if count.parse::<u32>().is_ok() => (count.parse().ok()?, unit),
+            _ => (1, units.trim()),
+        };
+        Some(count * if unit.starts_with("warpgroup") { 128 } else { 32 })
+    };
+    roles.map(of).sum()
+}
+
 /// What a kernel has, its entry points left out.
 pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     let mut found: BTreeSet<&'static str> = BTreeSet::new();
@@ -320,8 +337,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     schedules::of_schedules(kernel, &mut add);
     for item in &kernel.launch {
         add(item.starts_with("cluster"), "cluster");
-        let threads = item.strip_prefix("threads(").and_then(|n| n.trim_end_matches(')').parse().ok());
-        add(threads.is_some_and(|n: u32| n > 128), "many-threads");
+        add(threads(item).is_some_and(|n| n > 128), "many-threads");
         add(item == "persistent", "persistent");
         add(item == "dependent", "dependent");
         add(item.starts_with("roles"), "roles");
@@ -341,4 +357,15 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     found.insert(kernel.ty.name());
     equations(kernel, &mut found);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn threads_of_a_block_are_counted() {
+        let roles = "roles { load: warp regs(24), math: 2 warpgroup regs(232), save: 2 warp }";
+        assert_eq!(super::threads(roles), Some(32 + 256 + 64));
+        assert_eq!(super::threads("threads(192)"), Some(192));
+        assert_eq!(super::threads("persistent"), None);
+    }
 }
