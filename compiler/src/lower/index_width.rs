@@ -52,7 +52,7 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
     for (at, analysed) in stages.iter().enumerate() {
         bounded.extend(workspace::bounds(stages, at, facts));
         let domain = &analysed.stage.domain;
-        let padded = padded(domain, facts);
+        let padded = padded(domain);
         bounded.extend(padded.iter().cloned());
         for axis in &domain.axes {
             quotients(&facts.normal(&axis.extent), &mut bounded);
@@ -259,10 +259,10 @@ pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed]) -> Optio
     bounded.iter().map(condition).collect()
 }
 
-/// e ≤ `most` as a condition; none if it cannot be written down.
+/// e ≤ `most` as a condition, also where an axis without elements divides; none if it cannot be written down.
 fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Constraint> {
     let text = format!("{} <= {most}", e.show(&|v| program.dim_name(v as u16).to_owned()));
-    let (lhs, rhs) = (e.to_size(facts.dims())?, Size::constant(most));
+    let (lhs, rhs) = (workspace::with_divisors(&e.to_size(facts.dims())?), Size::constant(most));
     Some(Constraint { lhs, relation: Relation::Le, rhs, text: text.into() })
 }
 
@@ -307,7 +307,7 @@ fn quotients(e: &Expr, list: &mut Vec<Expr>) {
 }
 
 /// For each axis, a bound that its index stays below at every leaf point, holes included.
-fn padded(domain: &Domain, facts: &Facts) -> Vec<Expr> {
+fn padded(domain: &Domain) -> Vec<Expr> {
     let mut padded: Vec<Expr> = domain.axes.iter().map(|a| a.extent.clone()).collect();
     for (op, _) in domain.ops.iter().rev() {
         match op {
@@ -315,13 +315,8 @@ fn padded(domain: &Domain, facts: &Facts) -> Vec<Expr> {
                 padded[*input] = padded[*outer].mul(factor).add(&padded[*inner]);
             }
             Op::Merge { outer, inner, output } => {
-                // ⌊c / B⌋ ≤ c; tighter bounds need the structure of c. Nothing is divided by an axis without elements.
-                let (inner, one) = (facts.normal(&domain.axes[*inner].extent), Expr::constant(1));
-                let by = match facts.lower_bound(&inner) {
-                    Some(1..) => inner,
-                    _ => inner.sub(&one).positive().add(&one),
-                };
-                padded[*outer] = padded[*output].floor_div(&by).add(&one);
+                // ⌊c / B⌋ ≤ c; tighter bounds need the structure of c
+                padded[*outer] = padded[*output].floor_div(&domain.axes[*inner].extent).add(&Expr::constant(1));
             }
             Op::Resize { input, left, output, .. } => {
                 padded[*input] = padded[*output].add(&Expr::constant(left.abs()));

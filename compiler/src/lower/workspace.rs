@@ -39,9 +39,9 @@ pub(super) fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Works
     Some(found)
 }
 
-/// A length that has a value where an extent of 0 divides: the loops that would come to the buffer have no iteration
+/// A size that has a value where an extent of 0 divides: the loops that would come to what it is of have no iteration
 /// there.
-fn with_divisors(size: &Size) -> Size {
+pub(super) fn with_divisors(size: &Size) -> Size {
     let mut ops: Vec<SizeOp> = Vec::with_capacity(size.ops.len());
     for op in size.ops.iter() {
         // The divisor is what was pushed last.
