@@ -228,10 +228,17 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Copies the sources of the workspace.
+/// Copies the sources of the workspace. What an earlier copy has that is no source any more goes.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
     let failed = |e: std::io::Error| format!("{}: {e}", from.display());
+    for entry in std::fs::read_dir(to).map_err(failed)? {
+        let old = entry.map_err(failed)?.path();
+        if old.file_name().is_some_and(|name| !from.join(name).exists()) {
+            let gone = if old.is_dir() { std::fs::remove_dir_all(&old) } else { std::fs::remove_file(&old) };
+            gone.map_err(|e| format!("{}: {e}", old.display()))?;
+        }
+    }
     for entry in std::fs::read_dir(from).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let (name, path) = (entry.file_name(), entry.path());
