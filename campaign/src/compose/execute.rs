@@ -3,7 +3,9 @@
 //!
 //! Not only the entry point that a launcher would take: each whose conditions hold must be right.
 
-use tilewright_emulator::{Arg, Error, Extent as Allocation, Kind, Launch, Memory, Options, Program, Sanitizers};
+use tilewright_emulator::{
+    Arg, Error, Extent as Allocation, Kind, Launch, Memory, Options, Program, Report, Sanitizers,
+};
 use tilewright_kernel::info::{Argument, Entry, ParameterKind};
 use tilewright_kernel::{Constraint, KernelInfo};
 
@@ -199,27 +201,25 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
                 Options { seed: rng.bits(), sanitizers: Sanitizers::ALL, threads: Some(1), ..Options::default() };
             let wide = if info.entries.first().is_some_and(|e| e.name == entry.name) { "first" } else { "other" };
             let shown = |detail: String| format!("{wide} entry {}, {count} blocks: {detail}", entry.name);
-            let is_short = longest(kernel, dims) <= SMALL;
-            let budgets = [INSTRUCTIONS, MORE, MOST].into_iter().take(if is_short { 3 } else { 2 });
-            let mut report = None;
-            for budget in budgets {
+            let launched = |budget: u64| {
                 prepare(&memory, &placed).map_err(broken)?;
-                // A launch that ends leaves zeros for the next one.
-                let stopped = shared.iter().zip(info.workspace.iter()).filter(|_| report.is_some());
-                for ((address, bytes), _) in stopped.filter(|(_, workspace)| workspace.zeroed) {
-                    memory.fill(*address, *bytes, 0).map_err(broken)?;
-                }
-                let options = Options { budget, ..options.clone() };
-                let ran = program.launch(&launch, &memory, &options);
-                let ran = ran.map_err(|e| fail("emulator", shown(e.to_string())))?;
-                let took_all = ran.findings.iter().any(|f| f.kind == Kind::Livelock);
-                report = Some((ran, took_all));
-                if !took_all {
+                let ran = program.launch(&launch, &memory, &Options { budget, ..options.clone() });
+                ran.map_err(|e| fail("emulator", shown(e.to_string())))
+            };
+            let took_all = |report: &Report| report.findings.iter().any(|f| f.kind == Kind::Livelock);
+            let is_short = longest(kernel, dims) <= SMALL;
+            let mut report = launched(INSTRUCTIONS)?;
+            for budget in [MORE, MOST].into_iter().take(if is_short { 2 } else { 1 }) {
+                if !took_all(&report) {
                     break;
                 }
+                // A launch that ends leaves zeros for the next one.
+                for ((address, bytes), _) in shared.iter().zip(info.workspace.iter()).filter(|(_, w)| w.zeroed) {
+                    memory.fill(*address, *bytes, 0).map_err(broken)?;
+                }
+                report = launched(budget)?;
             }
-            let Some((report, took_all)) = report else { return Ok(Ran::Skipped("slow")) };
-            if took_all && !is_short {
+            if took_all(&report) && !is_short {
                 return Ok(Ran::Skipped("slow"));
             }
             if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace)

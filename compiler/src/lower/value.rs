@@ -631,15 +631,11 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a range of a reduction is empty for all sizes.
+    /// Whether a range of a reduction is empty for every size.
     fn has_no_term(&self, axes: Run, scope: &Scope) -> bool {
-        let (program, facts) = (self.program, self.facts);
         let scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
-        program.algorithm.axis_lists[axes.range()].iter().any(|axis| {
-            let declared = &program.algorithm.axes[*axis as usize];
-            let [low, high] = [declared.lower, declared.upper].map(|i| expressions::index(program, i, &scope));
-            facts.upper_bound(&facts.normal(&high.sub(&low))).is_some_and(|count| count <= 0)
-        })
+        let range = |axis: &AlgorithmAxis| expressions::range(self.program, *axis, self.facts, &scope);
+        self.program.algorithm.axis_lists[axes.range()].iter().any(|axis| expressions::is_never(&range(axis)))
     }
 
     /// Takes in the term at the axes in scope.
@@ -648,7 +644,7 @@ impl<'a> Values<'a> {
         if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[id as usize]
             && self.has_no_term(axes, scope)
         {
-            // No region counts what its terms read: they may have no place in an instance.
+            // What its terms read is no access (`schedule::accesses`), and may have no place in an instance.
             return;
         }
         match (algorithm.values[id as usize], accumulator) {

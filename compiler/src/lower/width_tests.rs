@@ -86,6 +86,19 @@ fn values_lie_within_their_bounds() {
     assert!(compared > 5_000, "{compared} values");
 }
 
+/// Conditions have a value at sizes where the inner of two merged axes is empty, and divides.
+#[test]
+fn there_is_an_entry_point_where_nothing_divides() {
+    for (name, dims) in [("bound_divided_by_nothing", [0, 3]), ("length_divided_by_nothing", [3, 1])] {
+        let path = format!("{}/../campaign/found/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let source = std::fs::read_to_string(path).expect("a kernel that was found");
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let kernel = crate::compile(&tokens).kernels.remove(0);
+        let mut launched = kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true)));
+        assert!(launched.next().is_some(), "{name}");
+    }
+}
+
 /// Indices that leave 64 bits have no entry point; a transpose has one for every size.
 #[test]
 fn indices_stay_within_64_bits() {

@@ -36,6 +36,18 @@ pub fn offset(tensor: &TensorParameter, indices: &[Expr], facts: &Facts) -> Expr
     strides(tensor, facts).iter().zip(indices).fold(Expr::constant(0), |sum, (s, i)| sum.add(&s.mul(i)))
 }
 
+/// The first value of an axis, and the end of its range.
+pub fn range(program: &Program, axis: AxisId, facts: &Facts, scope: &Scope) -> (Expr, Expr) {
+    let declared = &program.algorithm.axes[axis as usize];
+    let bound = |id| facts.normal(&index(program, id, scope));
+    (bound(declared.lower), bound(declared.upper))
+}
+
+/// Whether a range is empty for every size: what is inside is never there. All rooms leave out the same.
+pub fn is_never((lower, upper): &(Expr, Expr)) -> bool {
+    upper.sub(lower).as_constant().is_some_and(|extent| extent <= 0)
+}
+
 /// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
 pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
     let pair = |a, b| (index(program, a, scope), index(program, b, scope));

@@ -6,7 +6,7 @@ use tilewright_kernel::algorithm::{self, Binary, Run, Source, Value, ValueId};
 use super::Stage;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
-use crate::program::expressions::{Scope, index, offset, tensor};
+use crate::program::expressions::{self, Scope, index, offset, tensor};
 use crate::program::{INLINE_LIMIT, Program};
 use crate::source::Span;
 
@@ -258,11 +258,10 @@ impl Collector<'_> {
         let is_exposed = self.exposed == Some(id);
         self.in_terms |= is_exposed;
         for axis in &self.program.algorithm.axis_lists[axes.range()] {
-            let declared = &self.program.algorithm.axes[*axis as usize];
-            let bound = |id| self.facts.normal(&index(self.program, id, &inside));
-            let (lower, upper) = (bound(declared.lower), bound(declared.upper));
-            self.never |= upper.sub(&lower).as_constant().is_some_and(|extent| extent <= 0);
+            let range = expressions::range(self.program, *axis, self.facts, &inside);
+            self.never |= expressions::is_never(&range);
             if !is_exposed {
+                let (lower, upper) = range;
                 inside.insert(*axis, Expr::var(self.next));
                 self.inner.push(Inner { axis: *axis, var: self.next, lower, upper });
                 self.next += 1;
