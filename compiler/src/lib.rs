@@ -15,6 +15,7 @@ pub mod explain;
 pub mod extent;
 pub mod holes;
 pub mod kernel_ir;
+pub mod layout;
 pub mod lower;
 pub mod memory;
 pub mod plan;

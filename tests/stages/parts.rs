@@ -267,6 +267,70 @@ fn units_of_the_kernels_own() {
     tried(source, SIZES, 1);
 }
 
+/// Units of the kernel's own share results, near to each other or far apart.
+#[test]
+fn units_of_the_kernels_own_reduce() {
+    let column = "unit column { domain: [block / 32, 32], box: [block / 32, 1] }";
+    let half = "unit half { domain: [block / 16, 16], box: [1, 16] }";
+    let even = "unit every { domain: [block / 4, 4], box: [block / 4, 1] }";
+    let fold = "(y, p)[j] = fold(|i in 0..M| init (0i32, -1000i32), step (s, m) => (s + x[i, j], max(m, x[i, j])),
+        merge ((s, m), (t, n)) => (s + t, max(m, n)));";
+    for (outputs, equation) in [
+        ("y: i32[N]", "y[j] = sum(|i in 0..M| x[i, j]);"),
+        ("y: i32[N]", "y[j] = max(|i in 0..M| x[i, j]);"),
+        ("y: u32[N]", "y[j] = argmax(|i in 0..M| x[i, j]);"),
+        ("y: i32[N], p: i32[N]", fold),
+    ] {
+        let source = |unit: &str, ops: &str| {
+            format!(
+                "kernel Columns(x: i32[M, N]) -> ({outputs}) {{
+                    {equation}
+                    launch threads(256);
+                    {unit}
+                    schedule y {{ {ops} }}
+                }}"
+            )
+        };
+        for (unit, ops) in [
+            // The lanes of all warps: of each, the warps.
+            (
+                column,
+                "split j by 32 -> b, l; bind b: grid; bind l: column; split i by 8 -> q, w; bind w: warp; reduce w;",
+            ),
+            (
+                column,
+                "split j by 32 -> b, l; bind b: grid; bind l: column; split i by 3 -> q, w; bind w: warp 2..5; reduce w;",
+            ),
+            // Halves of warps, and their threads.
+            (
+                half,
+                "bind j: grid; split i by 256 -> q, r; split r by 16 -> h, t; bind h: half; bind t: thread; reduce h, t;",
+            ),
+            (
+                half,
+                "split j by 16 -> b, t; bind b: grid; split i by 16 -> q, h; reorder b, h, t, q; bind h: half; bind t: thread; reduce h;",
+            ),
+            // Every fourth thread.
+            (
+                even,
+                "split j by 4 -> b, e; bind b: grid; bind e: every; split i by 64 -> q, r; bind r: 4 thread; reduce r;",
+            ),
+            (
+                even,
+                "split j by 60 -> b, r; bind b: grid; split i by 4 -> q, e; reorder b, e, r, q; bind e: every; bind r: 4 thread; reduce e;",
+            ),
+        ] {
+            // Nothing has no place.
+            let sizes: &[&[i64]] = &[&[1, 1], &[7, 36], &[300, 65], &[0, 3]];
+            let most = sizes.len() - usize::from(equation.contains("argmax"));
+            tried(&source(unit, ops), &sizes[..most], 1);
+        }
+        // Eight warps of one column are in eight warps.
+        let by_warp = "split j by 32 -> b, l; bind b: grid; bind l: column; split i by 8 -> q, w; bind w: warp; reduce w by warp;";
+        refused(&source(column, by_warp), Code::TW0708);
+    }
+}
+
 /// Whole warpgroups where the block has a part of another one, which is idle.
 #[test]
 fn a_part_of_a_warpgroup_is_idle() {

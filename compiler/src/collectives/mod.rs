@@ -69,6 +69,6 @@ pub use nest::{Bind, Instance, LoopFault, Nest, Step};
 pub use ownership::{Array, Holding, HoldingFault};
 pub use role::{Place, RoleFault};
 pub use set::ThreadSet;
-pub use tiling::{Dim, NoClosedForm, Op, Origin, Selector, Tiling};
+pub use tiling::{NoClosedForm, Tiling};
 pub use types::{CollectiveType, TypeDim, Uneven};
 pub use unit::{Size, Typing, Unit, UnitFault, UnitProblem};

@@ -1,37 +1,38 @@
-//! The same nests in closed form: how a thread computes from its number which iterations are its own. Guards are
-//! emitted from this; the sets decide what is right.
+//! The same nests in closed form: which digits of a thread's number are its iterations. Guards are emitted from this; the
+//! sets decide what is right.
 
+use super::Shape;
 use super::nest::{Bind, LoopFault, Nest, joined};
 use super::unit::Typing;
-use super::{Shape, ThreadSet};
+use crate::layout::{Digit, Layout};
 
 /// A loop along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
+struct Op {
     /// Position of the loop in the nest.
-    pub step: usize,
+    step: usize,
     /// Where its first iteration begins, in coordinates of what is around.
-    pub offset: u64,
+    offset: u64,
     /// Coordinates of one iteration.
-    pub size: u64,
+    size: u64,
     /// Its iterations.
-    pub tiles: u64,
+    tiles: u64,
 }
 
 /// A dimension of a thread's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dim {
+struct Dim {
     /// Its extent.
-    pub extent: u64,
+    extent: u64,
     /// Threads between neighbours.
-    pub pitch: u64,
+    pitch: u64,
     /// Its loops, outermost first.
-    pub ops: Vec<Op>,
+    ops: Vec<Op>,
 }
 
 impl Dim {
     /// Coordinates of one iteration of its innermost loop.
-    pub fn narrowed(&self) -> u64 {
+    fn narrowed(&self) -> u64 {
         self.ops.last().map_or(self.extent, |op| op.size)
     }
 
@@ -62,9 +63,9 @@ impl Dim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// The dimensions, outermost first; none has extent 1.
-    pub dims: Vec<Dim>,
+    dims: Vec<Dim>,
     /// Loops that narrow nothing, whose only iteration every thread runs.
-    pub trivial: Vec<usize>,
+    trivial: Vec<usize>,
 }
 
 /// The loop for which there is no closed form.
@@ -136,92 +137,21 @@ impl Tiling {
         Ok(self)
     }
 
-    /// How each loop is found from a thread's number, dimension by dimension, a loop after those around it.
-    pub fn selectors(&self) -> Vec<Selector> {
-        let mut all = Vec::new();
-        for (n, dim) in self.dims.iter().enumerate() {
-            let mut from = Origin::Number { pitch: dim.pitch, extent: (n > 0).then_some(dim.extent) };
-            let mut around = dim.extent;
-            for op in &dim.ops {
-                let ends = op.offset + op.size * op.tiles;
-                let below = (op.offset > 0).then_some(op.offset);
-                let above = (ends < around).then_some(op.tiles);
-                all.push(Selector { step: op.step, from, offset: op.offset, size: op.size, below, above });
-                from = Origin::Rest { of: op.step, modulo: (op.tiles > 1).then_some(op.size) };
-                around = op.size;
-            }
+    /// Which iteration of each loop a thread runs: the digits of its number, by position of the loop. Others tell
+    /// threads of one iteration apart.
+    pub fn layout(&self) -> Layout<usize, ()> {
+        let digit = |source, extent: u64, stride: u64, low: u64| {
+            let [extent, stride, low] = [extent, stride, low].map(i128::from);
+            Digit { source, unit: 1, extent, target: (), stride, low }
+        };
+        let mut digits = Vec::new();
+        for Dim { pitch, ops, .. } in &self.dims {
+            digits.extend(ops.iter().map(|op| digit(Some(op.step), op.tiles, pitch * op.size, pitch * op.offset)));
         }
-        all
+        let narrowed = self.dims.iter().map(|dim| (dim.narrowed(), dim.pitch)).filter(|(extent, _)| *extent > 1);
+        digits.extend(narrowed.map(|(extent, pitch)| digit(None, extent, pitch, 0)));
+        digits.extend(self.trivial.iter().map(|step| digit(Some(*step), 1, 0, 0)));
+        let threads: u64 = self.dims.iter().map(|dim| dim.extent).product();
+        Layout::new(digits, vec![((), threads.into())])
     }
-
-    /// The iterators of the loops for one thread, as the guards compute them; none if they keep it out.
-    pub fn select(&self, thread: u64) -> Option<Vec<u64>> {
-        let selectors = self.selectors();
-        let steps = selectors.len() + self.trivial.len();
-        let (mut values, mut rests) = (vec![0; steps], vec![0; steps]);
-        for selector in &selectors {
-            let at = match selector.from {
-                Origin::Number { pitch, extent } => extent.map_or(thread / pitch, |extent| thread / pitch % extent),
-                Origin::Rest { of, modulo } => modulo.map_or(rests[of], |modulo| rests[of] % modulo),
-            };
-            if selector.below.is_some_and(|least| at < least) {
-                return None;
-            }
-            let rest = at - selector.offset;
-            values[selector.step] = rest / selector.size;
-            if selector.above.is_some_and(|tiles| values[selector.step] >= tiles) {
-                return None;
-            }
-            rests[selector.step] = rest;
-        }
-        Some(values)
-    }
-
-    /// The threads of one combination of iterators, by the product of intervals.
-    pub fn threads(&self, values: &[u64]) -> ThreadSet {
-        let mut threads = vec![0];
-        for dim in &self.dims {
-            let start: u64 = dim.ops.iter().map(|op| op.offset + values[op.step] * op.size).sum();
-            let along = start..start + dim.narrowed();
-            threads = threads.iter().flat_map(|t| along.clone().map(move |c| t + c * dim.pitch)).collect();
-        }
-        ThreadSet::ascending(threads)
-    }
-}
-
-/// How the iterator of one loop is found: `(x − offset) / size`, where x is a digit of the thread's number, or what is
-/// left of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Selector {
-    /// The loop.
-    pub step: usize,
-    /// What x is.
-    pub from: Origin,
-    /// Where the first iteration begins.
-    pub offset: u64,
-    /// Coordinates of one iteration.
-    pub size: u64,
-    /// The guard that x is at least so large, unless it always is.
-    pub below: Option<u64>,
-    /// The guard that the iterator is less than this, unless it always is.
-    pub above: Option<u64>,
-}
-
-/// What an iterator is found from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A digit of the number: `number / pitch % extent`; the first digit needs no remainder.
-    Number {
-        /// The divisor.
-        pitch: u64,
-        /// The modulus.
-        extent: Option<u64>,
-    },
-    /// The rest of another loop, `x − offset` of it, modulo the size of its iterations, if it has several.
-    Rest {
-        /// Position of the loop.
-        of: usize,
-        /// The modulus.
-        modulo: Option<u64>,
-    },
 }

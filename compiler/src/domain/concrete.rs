@@ -13,7 +13,8 @@ pub struct Concrete<'a> {
     pub extents: Vec<i128>,
 }
 
-struct Numbers<'a>(&'a [i128]);
+/// Index arithmetic on numbers, for dimensions of these sizes.
+pub struct Numbers<'a>(pub &'a [i128]);
 
 impl Arithmetic for Numbers<'_> {
     type Value = i128;

@@ -20,7 +20,7 @@ mod symbolic;
 mod unit;
 
 pub use alike::alike;
-pub use concrete::Concrete;
+pub use concrete::{Concrete, Numbers};
 pub use symbolic::{Leaf, Symbolic, Xor};
 pub use unit::{Unit, WARP, WARPGROUP};
 

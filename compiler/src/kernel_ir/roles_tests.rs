@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use tilewright_kernel::ElementType::F32;
+use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
 
 use super::*;

@@ -23,7 +23,7 @@ use crate::extent::{Atom, Expr, Facts, Family, Var, absolute, grows};
 use crate::plan::staged::MOST_ELEMENTS;
 use crate::program::{Program, expressions};
 
-use super::grid_reduce::{Layout, most_blocks};
+use super::grid_reduce::{GridPartials, most_blocks};
 use super::workspace;
 use crate::plan::Analysed;
 
@@ -65,7 +65,7 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
             }
         }
         bounded.push(most_blocks(&analysed.stage, facts));
-        bounded.extend(Layout::of(&analysed.stage, 1).map(|layout| layout.bound(&analysed.stage, facts)));
+        bounded.extend(GridPartials::of(&analysed.stage, 1).map(|layout| layout.bound(&analysed.stage, facts)));
         // Index expressions are bounded by the extents of the axes that they are made of.
         for id in 0..program.algorithm.indices.len() {
             bounded.push(magnitude(program, analysed, (&padded, read), id as IndexId));

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `entry_point` | one entry point: its signature, the nests of all stages, the order of its accesses |
 //! | `stage` | the loop nest of one stage: units, loops, predicates, stores |
-//! | `value` | values of the algorithm as instructions |
+//! | `value`, `arithmetic` | values of the algorithm as instructions; index maps and layouts as instructions |
 //! | `nested_stage` | stages inside the loops of others: where an instance is computed, how it is read |
 //! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
@@ -22,6 +22,7 @@
 //! | `emit` | `kernel_ir` to PTX |
 //! | `defect` | what cannot be built: our own bug |
 
+mod arithmetic;
 mod atomic;
 mod barrier_elimination;
 mod cluster_reduce;

@@ -15,17 +15,14 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::algorithm::Compare;
 
+use super::arithmetic::Emit;
 use crate::kernel_ir::{Builder, Range, Receivers, Type, ValueId};
 use crate::plan::staged::Multicast;
 
 /// Which of the blocks that take a copy together this one is.
 pub(super) fn digit(b: &mut Builder, multicast: &Multicast) -> ValueId {
     let rank = b.cluster_rank();
-    let literal = |b: &mut Builder, n: u32| b.index_literal(Type::I32, n.into());
-    let (stride, blocks) = (literal(b, multicast.stride), literal(b, multicast.blocks));
-    let digit = b.index_div(rank, stride);
-    // The outermost digit is what is left.
-    if multicast.stride * multicast.blocks == multicast.cluster { digit } else { b.index_mod(digit, blocks) }
+    multicast.path().of(&mut Emit { b, index: Type::I32 }, &rank)
 }
 
 /// The blocks that read what this one copies: a bit for each number in the cluster. See [`Multicast::readers`].

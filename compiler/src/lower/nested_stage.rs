@@ -20,13 +20,14 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
+use super::arithmetic::Emit;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::stage::{Frame, Nest, Point};
-use super::staging::swizzled;
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
+use crate::layout::XorSwizzle;
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
@@ -127,7 +128,8 @@ impl Instance<'_> {
         }
         let offset = self.stage.layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let offset = value(b, &offset, &known);
-        let offset = swizzled(b, offset, self.stage.layout.swizzle, bytes, ty);
+        let swizzle = XorSwizzle::new(self.stage.layout.swizzle, bytes);
+        let offset = swizzle.map_or(offset, |swizzle| swizzle.of(&mut Emit { b, index: ty }, &offset));
         base.map_or(offset, |base| b.index_add(base, offset))
     }
 
@@ -339,7 +341,8 @@ impl<'a> Nest<'a, '_> {
         let offset = self.stage.place_of_axes();
         let offset = layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let offset = self.of_roots(&offset, &point.values)?;
-        let offset = swizzled(self.b, offset, layout.swizzle, bytes, self.index);
+        let (swizzle, mut emit) = (XorSwizzle::new(layout.swizzle, bytes), Emit { b: self.b, index: self.index });
+        let offset = swizzle.map_or(offset, |swizzle| swizzle.of(&mut emit, &offset));
         Some(base.map_or(offset, |base| self.b.index_add(base, offset)))
     }
 

@@ -2,8 +2,8 @@
 //! element lies.
 
 use tilewright_kernel::algorithm::Compare;
-use tilewright_kernel::tensor_map::Swizzle;
 
+use super::arithmetic::Emit;
 use super::multicast;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::value::{expression, size};
@@ -326,62 +326,18 @@ impl Held<'_> {
             }
             None => b.dim(v as u16, ty),
         };
-        // Along each axis: number of the box, phase, slot.
-        let mut parts = Vec::with_capacity(staged.axes.len());
-        for (axis, start) in staged.axes.iter().zip(starts) {
+        let offset = |b: &mut Builder, (axis, start): (&Axis, &ValueId)| {
             let position = expression(b, &axis.position, ty, &place);
-            let relative = b.index_sub(position, *start);
-            let literal = |b: &mut Builder, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
-            let zero = literal(b, 0);
-            let (number, within) = match axis.boxes() {
-                1 => (zero, relative),
-                _ => {
-                    let size = literal(b, axis.boxed.box_size);
-                    (b.index_div(relative, size), b.index_mod(relative, size))
-                }
-            };
-            let (slot, phase) = match axis.boxed.element_stride {
-                1 => (within, zero),
-                e => {
-                    let stride = literal(b, e);
-                    (b.index_div(within, stride), b.index_mod(within, stride))
-                }
-            };
-            parts.push((number, phase, slot));
-        }
-        let mut offset = b.index_literal(ty, 0);
-        for Step { axis, part, stride } in staged.strides() {
-            let (number, phase, slot) = parts[axis];
-            let value = match part {
-                Part::Box => number,
-                Part::Phase => phase,
-                Part::Slot => slot,
-            };
-            let stride = b.index_literal(ty, i64::try_from(stride).unwrap_or(i64::MAX));
-            let scaled = b.index_mul(value, stride);
-            offset = b.index_add(offset, scaled);
-        }
-        let offset = swizzled(b, offset, staged.swizzle, staged.element.bytes(), ty);
+            b.index_sub(position, *start)
+        };
+        let offsets: Vec<ValueId> = staged.axes.iter().zip(starts).map(|along| offset(b, along)).collect();
+        let layout = staged.layout(staged.swizzle);
+        let offset = layout.place(&mut Emit { b, index: ty }, (), &|axis: usize| offsets[axis]);
         match self.base {
             Some(base) => b.index_add(base, offset),
             None => offset,
         }
     }
-}
-
-/// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements of so many bytes (see
-/// [`Swizzle::apply`], with which the tests compare it). By row and chunk rather than by bits, because an offset is a
-/// sum of rows and columns: then the row is known, and often there is nothing to compute.
-pub(super) fn swizzled(b: &mut Builder, offset: ValueId, swizzle: Swizzle, bytes: u32, ty: Type) -> ValueId {
-    if swizzle == Swizzle::None {
-        return offset;
-    }
-    let literal = |b: &mut Builder, n: u32| b.index_literal(ty, i64::from(n));
-    let (row, chunks, chunk) = (literal(b, 128 / bytes), literal(b, swizzle.span() / 16), literal(b, 16 / bytes));
-    let row = b.index_div(offset, row);
-    let moved = b.index_mod(row, chunks);
-    let mask = b.index_mul(moved, chunk);
-    b.index_xor(offset, mask)
 }
 
 /// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the

@@ -11,10 +11,11 @@ use tilewright_kernel::banks;
 use crate::domain::{AxisKind, Binding, WARP};
 use crate::extent::{Expr, Var};
 use crate::holes::Side;
+use crate::layout::Path;
 use crate::plan::Analysed;
 use crate::plan::cycles::{Cycles, Degree};
 use crate::schedule::accesses::Inner;
-use crate::schedule::{self, accesses, digits};
+use crate::schedule::{self, Holder, accesses, digits, holders};
 
 /// Most accesses of a warp that are looked at, for each access of the program.
 pub const POINTS: usize = 256;
@@ -68,6 +69,8 @@ pub struct Walk<'a> {
     threads: i128,
     values: Vec<Value>,
     digits: Vec<Digit>,
+    /// The position of a thread among those that nothing tells apart.
+    alike: Path,
     /// The first variable of the stage's own.
     own: usize,
 }
@@ -85,6 +88,7 @@ impl<'a> Walk<'a> {
             threads: stages[at].stage.distribution.block.into(),
             values: Vec::new(),
             digits: Vec::new(),
+            alike: holders(&stages[at].stage).left(Holder::Thread),
             own: dims,
         };
         for (n, of) in chain.iter().enumerate().rev() {
@@ -254,8 +258,7 @@ impl<'a> Walk<'a> {
         if thread >= self.threads {
             return false;
         }
-        let alike = stage.distribution.position(thread);
-        if stage.beside.is_some() && alike != 0 {
+        if stage.beside.is_some() && self.alike.at(thread) != 0 {
             return false;
         }
         for (n, value) in self.values.iter().enumerate() {
@@ -267,7 +270,7 @@ impl<'a> Walk<'a> {
                 },
                 Value::Thread(digit) => {
                     let Digit { of, idles } = &self.digits[*digit];
-                    let number = of.of(thread);
+                    let number = of.path.at(thread);
                     let own = self.dims + n >= self.own;
                     let repeats = own && shape.is_write && of.reduced && number != 0;
                     if (*idles && !(0..of.extent).contains(&number)) || repeats {

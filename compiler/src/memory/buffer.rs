@@ -5,7 +5,7 @@ use crate::diag::codes::LaidOutVector;
 use crate::domain::Symbolic;
 use crate::plan::Analysed;
 use crate::schedule::vector::{Vector, read, written};
-use crate::schedule::{self, Layout, Stage};
+use crate::schedule::{self, BufferLayout, Stage};
 use crate::source::ast::Place;
 
 /// Whether a stage is written by vectors that the padding of its layout takes apart; says so.
@@ -28,7 +28,8 @@ pub fn check_reads(stages: &[Analysed], diags: &mut Diagnostics) {
             let held = schedule::taken(&stage, at, (found.source, found.value), found.in_terms).and_then(stage);
             let Some(held) = held.filter(|s| s.place == Place::Shared) else { continue };
             let bytes = own.program.algorithm.types[found.value as usize].bytes();
-            let run = |layout: &Layout| read((held, layout), &found.indices, (vector, symbolic, &own.facts), bytes);
+            let run =
+                |layout: &BufferLayout| read((held, layout), &found.indices, (vector, symbolic, &own.facts), bytes);
             if take_apart(held, Some(&own.name), vector, own, &run, diags) {
                 break;
             }
@@ -42,17 +43,17 @@ fn take_apart(
     reader: Option<&str>,
     vector: &Vector,
     by: &Stage,
-    run: &dyn Fn(&Layout) -> u32,
+    run: &dyn Fn(&BufferLayout) -> u32,
     diags: &mut Diagnostics,
 ) -> bool {
     let Some(span) = held.layout.written.filter(|_| held.place == Place::Shared && run(&held.layout) == 1) else {
         return false;
     };
-    let with = |pad: &dyn Fn(i128) -> i128| Layout {
+    let with = |pad: &dyn Fn(i128) -> i128| BufferLayout {
         swizzle: held.layout.swizzle,
         columns: held.layout.columns,
         written: Some(span),
-        ..Layout::new(held.layout.axes.iter().map(|a| (a.axis, a.extent.clone(), pad(a.pad))))
+        ..BufferLayout::new(held.layout.axes.iter().map(|a| (a.axis, a.extent.clone(), pad(a.pad))))
     };
     if run(&with(&|_| 0)) == 1 {
         return false;

@@ -11,16 +11,17 @@ use super::banks::{POINTS, Shape, Walk, Where};
 use super::fetch;
 use crate::diag::Diagnostics;
 use crate::diag::codes::{BankConflicts, Remedy};
-use crate::domain::Xor;
+use crate::domain::{Numbers, Xor};
 use crate::extent::{Expr, Facts, Var};
+use crate::layout::XorSwizzle;
 use crate::plan::Analysed;
 use crate::plan::cycles::{Cycles, Degree, Use};
 use crate::plan::roles::readers;
-use crate::plan::staged::{Part, Staged, Step, Way};
+use crate::plan::staged::{Staged, Way};
 use crate::program::Program;
 use crate::schedule::accesses::{Access, StageRead};
 use crate::schedule::vector::Vector;
-use crate::schedule::{self, Layout, Stage, accesses, vector};
+use crate::schedule::{self, BufferLayout, Stage, accesses, vector};
 use crate::source::Span;
 use crate::source::ast::Place;
 use crate::target::SHARED_BYTES;
@@ -116,11 +117,12 @@ impl<'a> Around<'a> {
         if !offsets.iter().all(|e| walk.is_known(e)) {
             return None;
         }
+        let layout = staged.layout(swizzle);
         let byte = |values: &[i128], _: i128| {
             let offsets = offsets.iter().map(|e| e.eval(values)).collect::<Option<Vec<i128>>>()?;
             let inside = offsets.iter().zip(&staged.axes).all(|(o, axis)| (0..axis.region.extent).contains(o));
-            let element = u32::try_from(staged.element_at(&offsets)).ok().filter(|_| inside)?;
-            Some(u64::from(swizzle.apply(element * staged.element.bytes())))
+            let element = inside.then(|| layout.place(&mut Numbers(&[]), (), &|axis: usize| offsets[axis]))?;
+            Some(u64::try_from(element).ok()? * u64::from(staged.element.bytes()))
         };
         let variables = offsets.iter().flat_map(Expr::vars).collect();
         let (is_write, bytes) = (access.is_write, staged.element.bytes());
@@ -150,7 +152,7 @@ impl<'a> Around<'a> {
                 span: read.span,
             }));
         }
-        let count = |layout: &Layout, points: usize| -> Vec<Counted> {
+        let count = |layout: &BufferLayout, points: usize| -> Vec<Counted> {
             all.iter().map(|access| self.accessed(held, layout, *access, points)).collect()
         };
         let found = count(&stage.layout, POINTS);
@@ -171,7 +173,7 @@ impl<'a> Around<'a> {
     }
 
     /// How long an access of the buffer of a stage takes in a layout, and how many lanes of a vector go together.
-    fn accessed(&self, held: usize, layout: &Layout, access: Accessing<'_>, points: usize) -> Counted {
+    fn accessed(&self, held: usize, layout: &BufferLayout, access: Accessing<'_>, points: usize) -> Counted {
         let walk = Walk::new(self.stages, access.by, self.dims)?;
         let Analysed { stage, symbolic, vector, .. } = &self.stages[access.by];
         let (holds, facts, bytes) = (&self.stages[held].stage, &stage.facts, access.element.bytes());
@@ -197,7 +199,7 @@ impl<'a> Around<'a> {
         if !(variables.iter().all(|v| *v as usize >= self.dims) && known(&offset) && coordinates.iter().all(known)) {
             return None;
         }
-        let columns = layout.columns;
+        let (columns, xor) = (layout.columns, XorSwizzle::new(layout.swizzle, bytes));
         let offset = columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let byte = |values: &[i128], thread: i128| {
             let inside = |(c, along): (&Expr, &schedule::Along)| {
@@ -207,8 +209,8 @@ impl<'a> Around<'a> {
                 return None;
             }
             let at = evaluate(&offset, &opaque, values)? + columns.map_or(0, |columns| columns.start(thread));
-            let byte = u32::try_from(at * i128::from(bytes)).ok()?;
-            Some(u64::from(layout.swizzle.apply(byte)))
+            let at = xor.map_or(at, |xor| xor.of(&mut Numbers(&[]), &at));
+            u64::try_from(at * i128::from(bytes)).ok()
         };
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
@@ -216,7 +218,7 @@ impl<'a> Around<'a> {
     }
 
     /// Lanes of a vector that an access takes together.
-    fn run(&self, holds: &Stage, layout: &Layout, access: Accessing<'_>, vector: Option<&Vector>) -> u32 {
+    fn run(&self, holds: &Stage, layout: &BufferLayout, access: Accessing<'_>, vector: Option<&Vector>) -> u32 {
         let Analysed { stage, symbolic, accesses, .. } = &self.stages[access.by];
         let bytes = access.element.bytes();
         let Some(vector) = vector else { return 1 };
@@ -233,7 +235,7 @@ impl<'a> Around<'a> {
 
     /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors; the
     /// least padding with which none is slow, if there is one.
-    fn remedy(&self, held: usize, now: &[Counted], count: &dyn Fn(&Layout, usize) -> Vec<Counted>) -> Remedy {
+    fn remedy(&self, held: usize, now: &[Counted], count: &dyn Fn(&BufferLayout, usize) -> Vec<Counted>) -> Remedy {
         let stage = &self.stages[held].stage;
         let runs = |found: &[Counted]| found.iter().map(|d| d.as_ref().map(|d| d.1)).collect::<Vec<_>>();
         let cycles = |found: &[Counted]| found.iter().flatten().map(|d| d.0.sum.taken).sum::<u64>();
@@ -248,7 +250,7 @@ impl<'a> Around<'a> {
             return Remedy::None;
         }
         let before = cycles(&count(&stage.layout, TRIED_POINTS));
-        let mut best: Option<(u64, Layout)> = None;
+        let mut best: Option<(u64, BufferLayout)> = None;
         for layout in self.candidates(stage, now) {
             let found = count(&layout, TRIED_POINTS);
             let taken = cycles(&found);
@@ -273,7 +275,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    fn propose(&self, stage: &Stage, layout: &Layout, left: Option<Cycles>) -> Remedy {
+    fn propose(&self, stage: &Stage, layout: &BufferLayout, left: Option<Cycles>) -> Remedy {
         Remedy::Layout {
             text: layout.display(&stage.domain),
             replace: stage.layout.written,
@@ -282,7 +284,7 @@ impl<'a> Around<'a> {
     }
 
     /// Layouts to try: more padding after one axis, the least first; then swizzles.
-    fn candidates(&self, stage: &Stage, now: &[Counted]) -> Vec<Layout> {
+    fn candidates(&self, stage: &Stage, now: &[Counted]) -> Vec<BufferLayout> {
         let algorithm = &stage.program.algorithm;
         let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
         let bytes = components.iter().map(|c| algorithm.types[c.value as usize].bytes()).max().unwrap_or(4);
@@ -294,13 +296,13 @@ impl<'a> Around<'a> {
             }
         }
         let spans = [Swizzle::B128, Swizzle::B64, Swizzle::B32].into_iter().filter(|s| *s != stage.layout.swizzle);
-        found.extend(spans.map(|swizzle| Layout { swizzle, ..stage.layout.clone() }));
+        found.extend(spans.map(|swizzle| BufferLayout { swizzle, ..stage.layout.clone() }));
         found.retain(|layout| self.fits(stage, layout));
         found
     }
 
     /// Whether all buffers together fit with another layout of one stage, as if none shared its memory.
-    fn fits(&self, changed: &Stage, layout: &Layout) -> bool {
+    fn fits(&self, changed: &Stage, layout: &BufferLayout) -> bool {
         let of_stage = |stage: &Stage| {
             let algorithm = &stage.program.algorithm;
             let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
@@ -360,21 +362,4 @@ fn evaluate(e: &Expr, opaque: &[Xor], values: &[i128]) -> Option<i128> {
         known.push((*variable, both));
     }
     value(e, &known)
-}
-
-impl Staged {
-    /// Where an element lies in the buffer before the swizzle, given its offsets in the region: elements from the start
-    /// of its slot.
-    fn element_at(&self, offsets: &[i128]) -> i128 {
-        let part = |step: &Step| {
-            let boxed = &self.axes[step.axis].boxed;
-            let within = offsets[step.axis] % boxed.box_size;
-            match step.part {
-                Part::Box => offsets[step.axis] / boxed.box_size,
-                Part::Phase => within % boxed.element_stride,
-                Part::Slot => within / boxed.element_stride,
-            }
-        };
-        self.strides().iter().map(|step| part(step) * step.stride).sum()
-    }
 }

@@ -9,7 +9,7 @@ use crate::diag::Diagnostics;
 use crate::diag::codes::{FetchProblem, NotFetched};
 use crate::domain::{Binding, Symbolic};
 use crate::schedule::vector::written;
-use crate::schedule::{Layout, Stage};
+use crate::schedule::{BufferLayout, Stage};
 use crate::schedule::{
     accesses::Access,
     vector::{Class, Vector},
@@ -33,7 +33,7 @@ pub fn unit(stage: &Stage, vector: Option<&Vector>, symbolic: &Symbolic, read: &
 /// See above.
 pub fn unit_in(
     stage: &Stage,
-    layout: &Layout,
+    layout: &BufferLayout,
     vector: Option<&Vector>,
     symbolic: &Symbolic,
     read: &Access,
@@ -47,7 +47,7 @@ pub fn unit_in(
 }
 
 /// Whether the lanes of a vector are neighbours on both sides.
-fn is_whole(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, read: &Access) -> bool {
+fn is_whole(stage: &Stage, layout: &BufferLayout, vector: &Vector, symbolic: &Symbolic, read: &Access) -> bool {
     let bytes = stage.program.parameters[usize::from(read.parameter)].element.bytes();
     let lanes = i128::from(written(stage, layout, vector, symbolic, bytes));
     // Longer vectors are moved in parts, as chunks change places.

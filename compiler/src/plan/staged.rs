@@ -7,6 +7,7 @@ use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::Evict;
+use crate::layout::{self, Path};
 use crate::region::Interval;
 use crate::source::Span;
 
@@ -207,13 +208,19 @@ pub struct Multicast {
 }
 
 impl Multicast {
+    /// How it follows from the number of a block in the cluster which of them it is.
+    pub fn path(&self) -> Path {
+        let outside = i128::from(self.stride) * i128::from(self.blocks);
+        Path::default().with(layout::Step::Mod(outside)).with(layout::Step::Div(self.stride.into()))
+    }
+
     /// Which of them a block of the cluster is.
-    pub const fn digit(&self, rank: u32) -> u32 {
-        rank / self.stride % self.blocks
+    pub fn digit(&self, rank: u32) -> u32 {
+        self.path().at(rank.into()) as u32
     }
 
     /// The block that is the first of those that a block takes copies with.
-    pub const fn first(&self, rank: u32) -> u32 {
+    pub fn first(&self, rank: u32) -> u32 {
         rank - self.digit(rank) * self.stride
     }
 

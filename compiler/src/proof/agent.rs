@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::barriers::Groups;
+use super::order::{AgentId, Clock, Known, Order, View};
 use super::row::Row;
-use super::shared::{AgentId, Clock, Known, Order, View};
 use crate::kernel_ir::{Loop, RegionId};
 
 /// Who comes to a statement.

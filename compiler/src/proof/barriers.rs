@@ -11,7 +11,8 @@
 //! - who waits must know that the phase before the one that it gets is over: with the same parity it would be told of
 //!   that one.
 
-use super::shared::{AgentId, Clock, CopyId, Fault, Time};
+use super::order::{AgentId, Clock, Time};
+use super::shared::{CopyId, Fault};
 use super::violation::Kind;
 
 /// What a phase that is over tells those who waited for it.

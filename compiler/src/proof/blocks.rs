@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::global::{Access, Actor};
-use super::shared::{Fault, Order, Time};
+use super::order::{Order, Time};
+use super::shared::Fault;
 use super::violation::Kind;
 use crate::target::WARP;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::launch::Tensor;
-use super::shared::{AgentId, COPIES, CopyId, Fault, Time, View, both};
+use super::order::{AgentId, COPIES, Time, View, both};
+use super::shared::{CopyId, Fault};
 use super::violation::Kind;
 
 /// Who accesses a tensor.

@@ -11,13 +11,14 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
+use super::asked::{Asked, longest, varies};
 use super::{Stage, cta_rank, fused_output, idle, range};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{Internal, NoInstance, NotAround};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::program::Program;
-use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
+use crate::region::{self, Loops, NotATile, Realisation, Region, Request};
 use crate::schedule::accesses::{self, StageRead};
 use crate::source::Span;
 
@@ -418,54 +419,6 @@ impl Needs<'_> {
         }
         Inside { renamed, elements, terms }
     }
-}
-
-/// What the readers of a stage ask for.
-#[derive(Default)]
-pub(super) struct Asked {
-    requests: Vec<Request>,
-    loops: Loops,
-    /// The read that each request is.
-    reads: Vec<(ValueId, Span)>,
-    /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
-    pub beside_terms: Option<usize>,
-    /// A stage that reads it, or in whose loops it is read, and that belongs to a wider unit, with an axis of which a
-    /// unit may have no iteration there.
-    pub wider: Option<(usize, AxisId)>,
-}
-
-impl Asked {
-    /// Each group with the reads that it is for, where there are several; none if one read is for several.
-    pub fn apart(&self, groups: Vec<Group>) -> Option<Vec<(Group, Option<Vec<ValueId>>)>> {
-        if groups.len() == 1 {
-            return Some(groups.into_iter().map(|g| (g, None)).collect());
-        }
-        let reads = |g: &Group| g.requests.iter().map(|r| self.reads[*r].0).collect::<BTreeSet<ValueId>>();
-        let all: usize = groups.iter().map(|g| reads(g).len()).sum();
-        let distinct: BTreeSet<ValueId> = groups.iter().flat_map(&reads).collect();
-        (all == distinct.len()).then(|| {
-            let list = groups.into_iter().map(|g| (reads(&g).into_iter().collect(), g));
-            list.map(|(reads, g)| (g, Some(reads))).collect()
-        })
-    }
-}
-
-/// Whether loops inside decide an extent.
-fn varies(extent: &Expr, inside: &[(Var, Expr)]) -> bool {
-    extent.vars().into_iter().any(|v| inside.iter().any(|(l, _)| *l == v))
-}
-
-/// Adds a loop inside to others. Where those decide its end it has the most iterations that it ever has, and what is
-/// returned is at least 0.
-fn longest(inside: &mut Vec<(Var, Expr)>, var: Var, extent: Expr) -> Option<Expr> {
-    if !varies(&extent, inside) {
-        inside.push((var, extent));
-        return None;
-    }
-    let of = |v: Var| inside.iter().find(|(l, _)| *l == v).map(|(_, extent)| extent);
-    let most = range::extreme(&extent, true, &of).unwrap_or_else(Expr::unknown);
-    inside.push((var, most));
-    Some(extent.sub(&Expr::var(var)).sub(&Expr::constant(1)))
 }
 
 /// What is known of the loops of a reader that are inside the place.

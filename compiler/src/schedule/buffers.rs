@@ -3,7 +3,7 @@
 
 use tilewright_kernel::algorithm::Source;
 
-use super::layout::{Columns, SLOT_ALIGNMENT};
+use super::buffer_layout::{Columns, SLOT_ALIGNMENT};
 use super::{Plan, Stage, literal, roles};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{AttachPoint, AttachProblem, BadFactor, FetchProblem, NotFetched, NotSupportedYet};

@@ -5,7 +5,8 @@
 
 use tilewright_kernel::algorithm::{Algorithm, Source};
 
-use super::attach::{self, Asked, Attach, Needs};
+use super::asked::Asked;
+use super::attach::{self, Attach, Needs};
 use super::instance::About;
 use super::region_ops::{Chosen, laid_out};
 use super::{Stage, buffers, idle, index_of_dims};

@@ -11,20 +11,20 @@
 
 use crate::collectives::{self, LoopFault};
 use crate::diag::codes::{
-    Around, BadFactor, BindOrder, BoundReduction, ClusterBlocks, CombineProblem, FloatAtomics, IdleThreads,
-    MisplacedUnit, NotStatic, NotSupportedYet, NothingToCombine, OneTile, OrderedByNobody, SameElement, ThreadsOfUnits,
-    TooManyThreads, UnitInside, UnitMisfit,
+    Around, BindOrder, BoundReduction, ClusterBlocks, IdleThreads, MisplacedUnit, NotStatic, NotSupportedYet,
+    NothingToCombine, OneTile, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside, UnitMisfit,
 };
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};
+use crate::layout;
 use crate::program::Program;
 use crate::source::{Span, ast};
-use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
+use super::combine::{self, check_atomics, combining, reaches_blocks};
+use super::launch::Launch;
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{Reduced, Role, Stage, atomic_word, digits, ping_pong, raster, role_name, split_k_stage};
+use super::{Holder, Reduced, Role, Stage, digits, ping_pong, raster, role_name, split_k_stage};
 use crate::target;
 use crate::{
     domain::{Unit, WARP, WARPGROUP},
@@ -34,7 +34,7 @@ use crate::{
 /// [`target::BLOCK_LIMIT`], as an extent.
 pub(super) const BLOCK_LIMIT: i128 = target::BLOCK_LIMIT as i128;
 /// [`target::CLUSTER_LIMIT`], as an extent.
-const CLUSTER_LIMIT: i128 = target::CLUSTER_LIMIT as i128;
+pub(super) const CLUSTER_LIMIT: i128 = target::CLUSTER_LIMIT as i128;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,8 @@ pub struct Distribution {
     pub parts: Vec<Expr>,
     /// What units of a block are given, outermost first.
     pub levels: Vec<Level>,
+    /// Digits of a thread's number that no level has, between those of units of the kernel's own.
+    pub between: Vec<layout::Digit<AxisId, Holder>>,
     /// Who owns an instance: its threads are numbered from the first one of that unit.
     pub owner: Unit,
     /// Threads that nothing tells apart; none while that is all of the block, or all of the owner.
@@ -68,26 +70,10 @@ impl Distribution {
         self.levels.iter().any(|level| level.low > 0)
     }
 
-    /// The position of a thread among those that nothing tells apart.
-    pub fn position(&self, thread: i128) -> i128 {
-        let own = self.owner.threads().map_or(thread, |size| thread % size);
-        // These are neighbours: of units of the kernel's own each thread is told apart.
-        match self.levels.iter().any(Level::is_named) {
-            true => 0,
-            false => self.levels.iter().fold(own, |rest, level| rest % level.size),
-        }
-    }
-
     /// What these threads are called.
     fn finest_name(&self) -> Option<String> {
         let owner = self.owner.threads().map(|_| self.owner.name().to_owned());
         self.levels.last().map(|level| level.name.clone()).or(owner)
-    }
-
-    /// Whether each level takes runs of the threads of one iteration of the level around it.
-    pub fn is_nested(&self) -> bool {
-        let shrinks = |two: &[Level]| two[0].size >= two[1].size;
-        !self.levels.iter().any(Level::is_named) && self.levels.windows(2).all(shrinks)
     }
 
     /// Threads that the block needs.
@@ -109,56 +95,6 @@ fn whole(levels: &[Level], owner: Unit, rounded: bool) -> Option<(Unit, i128)> {
     });
     let unit = bound.chain([owner]).filter(|unit| unit.threads().is_some()).min()?;
     Some((unit, unit.threads()?))
-}
-
-/// What `launch` asks for, each with the item that does.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Launch {
-    /// Threads of a block.
-    pub threads: Option<(i128, Span)>,
-    /// Blocks of a cluster.
-    cluster: Option<(i128, Span)>,
-    /// Whether blocks take iterations of the grid in turn.
-    persistent: Option<Span>,
-}
-
-/// What `launch` asks for.
-pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Launch {
-    let mut launch = Launch::default();
-    for item in program.launch.iter().flat_map(|l| &l.items) {
-        let (what, expr, most, found) = match &item.kind {
-            ast::LaunchItemKind::Threads(e) => {
-                ("the number of threads of a block", e, BLOCK_LIMIT, &mut launch.threads)
-            }
-            ast::LaunchItemKind::Cluster(e) => {
-                ("the number of blocks of a cluster", e, CLUSTER_LIMIT, &mut launch.cluster)
-            }
-            ast::LaunchItemKind::Persistent => {
-                launch.persistent = Some(item.span);
-                continue;
-            }
-            // Roles: see `roles`.
-            ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => continue,
-        };
-        let value = constant(program, facts, expr);
-        match value.filter(|v| (1..=most).contains(v)) {
-            Some(value) => *found = Some((value, item.span)),
-            None => diags.report(BadFactor { what, value, least: 1, most, span: expr.span }),
-        }
-    }
-    launch
-}
-
-/// A number, or a dimension that facts fix.
-pub(super) fn constant(program: &Program, facts: &Facts, e: &ast::Expr) -> Option<i128> {
-    match &e.kind {
-        ast::ExprKind::Int(literal) => Some(i128::from(literal.value)),
-        ast::ExprKind::Name(name) => {
-            let d = program.dims.iter().position(|d| d.name == name.text)?;
-            facts.normal(&Expr::var(d as u32)).as_constant()
-        }
-        _ => None,
-    }
 }
 
 /// Whether clusters have so many blocks.
@@ -371,95 +307,6 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
     check_atomics(program, stage, diags);
 }
 
-/// Whether it combines what blocks have.
-const fn reaches_blocks(reduced: &Reduced) -> bool {
-    matches!(reduced.by, ast::ReduceBy::Grid | ast::ReduceBy::Atomic)
-}
-
-/// Refuses atomic operations that the numeric contract does not admit, and warns of those whose result is another one
-/// each time.
-fn check_atomics(program: &Program, stage: &Stage, diags: &mut Diagnostics) {
-    let reduction = stage.reduction.map(|value| (value, program.algorithm.values[value as usize]));
-    let Some((value, Value::Reduce { op: Reduction::Sum, order, .. })) = reduction else { return };
-    let element = program.algorithm.types[value as usize];
-    let Some(reduced) = stage.reduced.iter().find(|r| r.by == ast::ReduceBy::Atomic) else { return };
-    if !element.is_float() || atomic_word(Reduction::Sum, element).is_none() {
-        return;
-    }
-    let (span, reduction) = (reduced.word.unwrap_or(reduced.span), program.value_spans[value as usize]);
-    if order == Order::Unordered {
-        diags.report(FloatAtomics { stage: stage.name.clone(), element, span, reduction });
-    } else {
-        diags.report(OrderedByNobody { element, span, reduction });
-    }
-}
-
-/// Why units cannot combine what they have along an axis.
-fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<CombineProblem> {
-    let axis = &stage.domain.axes[reduced.axis];
-    if axis.poisoned {
-        return None;
-    }
-    if axis.kind == AxisKind::Data {
-        return Some(CombineProblem::Data);
-    }
-    let of_cluster = axis.binding == Binding::Cta;
-    let of_blocks = axis.binding == Binding::Grid;
-    if reduced.by == ast::ReduceBy::Cluster && !of_cluster {
-        return Some(CombineProblem::NotOfBlocks(reduced.by));
-    }
-    if reaches_blocks(reduced) {
-        if !of_blocks {
-            return Some(CombineProblem::NotOfBlocks(reduced.by));
-        }
-        if stage.reduced.iter().any(|other| reaches_blocks(other) && other.by != reduced.by) {
-            return Some(CombineProblem::TwoWays);
-        }
-    } else if of_blocks || of_cluster && reduced.by != ast::ReduceBy::Cluster {
-        // That has been said.
-        return None;
-    } else if !of_cluster {
-        let Some(digit) = digits(stage).into_iter().find(|d| d.leaf == reduced.axis) else {
-            return Some(CombineProblem::Unbound);
-        };
-        let threads = digit.stride.saturating_mul(digit.extent);
-        // One group that starts anywhere in a warp, or several from a multiple of their threads on.
-        let alone = digit.outermost && digit.low % WARP + threads <= WARP;
-        let aligned = digit.low % threads.max(1) == 0 || alone;
-        if reduced.by == ast::ReduceBy::Warp && (threads > WARP || WARP % threads.max(1) != 0 || !aligned) {
-            return Some(CombineProblem::BeyondWarp);
-        }
-    }
-    let reduction = stage.reduction?;
-    let algorithm = &program.algorithm;
-    let by_atomics = reduced.by == ast::ReduceBy::Atomic;
-    let not_atomic =
-        |what: &'static str, element: Option<ElementType>| Some(CombineProblem::NotAtomic { what, element });
-    match algorithm.values[reduction as usize] {
-        Value::Reduce { order: Order::Ordered, .. } => Some(CombineProblem::Ordered),
-        Value::Reduce { op, body, .. } if by_atomics => {
-            let is_place = matches!(op, Reduction::ArgMax | Reduction::ArgMin);
-            let element = algorithm.types[if is_place { body } else { reduction } as usize];
-            let what = match op {
-                Reduction::Prod => "product",
-                Reduction::Sum => "sum",
-                Reduction::ArgMax | Reduction::ArgMin => "place of an extreme",
-                _ => "extreme",
-            };
-            if atomic_word(op, element).is_none() { not_atomic(what, Some(element)) } else { None }
-        }
-        Value::Fold { states, .. } => {
-            let missing = algorithm.folds[states.range()].iter().any(|s| s.merge.is_none());
-            match missing {
-                true => Some(CombineProblem::NoMerge),
-                false if by_atomics => not_atomic("`fold`", None),
-                false => None,
-            }
-        }
-        _ => None,
-    }
-}
-
 /// Checks one stage against the block and gives its levels their numbers; `needed` threads suffice for all stages.
 /// False if it does not fit.
 fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
@@ -467,15 +314,13 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
     let placed = fits(stage, &mut levels, (threads, launch), diags);
     stage.distribution.levels = levels;
     let Some(finest) = placed else { return false };
-    stage.distribution.finest = Some(finest.threads);
+    (stage.distribution.finest, stage.distribution.between) = (Some(finest.threads), finest.between.clone());
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let last = d.levels.last().and_then(|level| level.leaves.last()).map(|leaf| leaf.0);
     let last_span = last.map_or(launch.unwrap_or(stage.span), |leaf| axes[leaf].binding_span);
     let role = role_name(&stage.program, stage.role).map(str::to_owned);
-    if let Some(reduced) = stage.reduced.first().filter(|_| !d.is_nested()) {
-        let construct = "reduce with units of the kernel's own".to_owned();
-        diags.report(NotSupportedYet { construct, span: reduced.span, instead: None });
+    if !combine::check_placed(stage, diags) {
         return false;
     }
     // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed,
@@ -603,7 +448,7 @@ fn fits(
 impl Stage {
     /// Whether a thread is one of those that iterations fall to, of an instance of a block.
     fn has_work(&self, thread: i128) -> bool {
-        self.owner <= Unit::Cta && digits(self).iter().all(|digit| (0..digit.extent).contains(&digit.of(thread)))
+        self.owner <= Unit::Cta && digits(self).iter().all(|digit| (0..digit.extent).contains(&digit.path.at(thread)))
     }
 
     /// How many of so many threads of a block have something to do.

@@ -4,7 +4,7 @@
 use super::attach::Attach;
 use super::compute_at::{Inner, TOO_LONG};
 use super::region_ops::{Chosen, Run, run_of};
-use super::{Along, Roots, Stage, Unscheduled, layout};
+use super::{Along, Roots, Stage, Unscheduled, buffer_layout};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{NoSuchRegion, UnboundedBuffer};
 use crate::domain::{AxisKind, Binding, NewAxis, Symbolic};
@@ -127,11 +127,11 @@ impl About<'_> {
         stage.place = one.place;
         stage.owner = attach.owner;
         match one.place {
-            Place::Shared => stage.layout = layout::of(&stage, ops, diags)?,
-            Place::Registers => layout::refuse(&one.name, "registers", ops, diags),
+            Place::Shared => stage.layout = buffer_layout::of(&stage, ops, diags)?,
+            Place::Registers => buffer_layout::refuse(&one.name, "registers", ops, diags),
             Place::Global => {
-                layout::refuse(&one.name, "global memory", ops, diags);
-                stage.layout = layout::natural(&stage);
+                buffer_layout::refuse(&one.name, "global memory", ops, diags);
+                stage.layout = buffer_layout::natural(&stage);
             }
         }
         stage.fetches = one.fetches;

@@ -1,24 +1,16 @@
-//! Levels: what one kind of unit is given, and how its number follows from that of a thread.
+//! Levels: what one kind of unit is given, and the digits of a thread's number that this makes.
 //!
 //! Which threads run which iteration is decided by the sets of `collectives`; here is the closed form of those nests,
-//! as arithmetic on a thread's number.
+//! as a [`layout`](crate::layout).
 
+use super::ownership::Holder;
 use crate::collectives::{
-    self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
+    self, Bind, LoopFault, Nest, NoClosedForm, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
 };
 use crate::domain::{AxisId, Binding, Part, PartOf, Unit, WARP, WARPGROUP};
+use crate::layout::Digit;
 use crate::program::Program;
 use crate::source::ast;
-
-/// Where the number that a level divides comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// The thread's number in the block, or in the unit that owns the instance: divided, and modulo something if it is
-    /// not the first digit.
-    Thread(i128, Option<i128>),
-    /// What is left of the number of the level with this position.
-    Level(usize),
-}
 
 /// What one kind of unit is given.
 #[derive(Clone, Debug)]
@@ -31,16 +23,12 @@ pub struct Level {
     pub name: String,
     /// Its leaves, outermost first, each with its extent or a bound of it.
     pub leaves: Vec<(AxisId, i128)>,
-    /// What is divided.
-    pub from: From,
-    /// By how much: the quotient counts units.
+    /// Threads of a unit, or those of them that are told apart along its dimension.
     pub size: i128,
     /// The number of the unit that runs the first iteration.
     pub low: i128,
-    /// Threads from one iteration to the next.
+    /// Threads from one iteration to the next; 0 if there is one iteration, which every thread around runs.
     pub stride: i128,
-    /// Whether there may be units past the last iteration.
-    pub ends: bool,
 }
 
 impl Level {
@@ -54,18 +42,8 @@ impl Level {
         };
         let size = size.saturating_mul(i128::from(part.scale));
         let low = part.range.map_or(0, |range| i128::from(range.0));
-        let from = From::Thread(1, None);
-        Self {
-            binding,
-            unit,
-            name: unit_name(program, binding),
-            leaves: Vec::new(),
-            from,
-            size,
-            low,
-            stride: size,
-            ends: true,
-        }
+        let name = unit_name(program, binding);
+        Self { binding, unit, name, leaves: Vec::new(), size, low, stride: size }
     }
 
     /// Units that have iterations.
@@ -223,6 +201,8 @@ pub(super) struct Finest {
     pub threads: i128,
     /// Whether these are neighbours.
     pub is_run: bool,
+    /// Digits of a thread's number that no level has, between those of units of the kernel's own.
+    pub between: Vec<Digit<AxisId, Holder>>,
 }
 
 /// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has
@@ -238,7 +218,7 @@ pub(super) fn place(
     let has_own = levels.iter().any(Level::is_named);
     let blocks = if has_own { u64::from(cluster) } else { 1 };
     let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(blocks, threads).ok());
-    let Some(shape) = shape else { return Ok(Finest { threads, is_run: true }) };
+    let Some(shape) = shape else { return Ok(Finest { threads, is_run: true, between: Vec::new() }) };
     let mut binds: Vec<Bind> = Vec::new();
     if blocks > 1 {
         binds.push(Bind::each(blocks, collectives::Unit::cta()));
@@ -282,35 +262,40 @@ pub(super) fn place(
         binds.push(own);
     }
     let finest = nest.first();
-    let finest = Finest {
-        threads: finest.count().into(),
-        is_run: *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
-    };
-    match has_own {
+    let (threads, is_run) = (finest.count(), *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()));
+    let between = match has_own {
         true => number_own(levels, &nest, (shape, &binds), outside)?,
-        false => number(levels, threads),
-    }
-    Ok(finest)
+        false => Vec::new(),
+    };
+    Ok(Finest { threads: threads.into(), is_run, between })
 }
 
-/// How the numbers of the machine's units follow from that of a thread.
-fn number(levels: &mut [Level], threads: i128) {
-    let mut room = threads;
-    for (at, level) in levels.iter_mut().enumerate() {
-        level.from = at.checked_sub(1).map_or(From::Thread(1, None), From::Level);
-        level.ends = (level.low + level.count()) * level.size < room;
-        room = level.size;
+/// The digits of levels, outermost first.
+pub(super) fn digits(levels: &[Level]) -> Vec<Digit<AxisId, Holder>> {
+    let mut all = Vec::new();
+    for level in levels {
+        let mut stride = level.stride;
+        let mut own: Vec<Digit<AxisId, Holder>> = Vec::new();
+        for (leaf, extent) in level.leaves.iter().rev() {
+            own.push(Digit { source: Some(*leaf), unit: 1, extent: *extent, target: Holder::Thread, stride, low: 0 });
+            stride = stride.saturating_mul((*extent).max(1));
+        }
+        if let Some(outermost) = own.last_mut() {
+            outermost.low = level.low.saturating_mul(level.stride);
+        }
+        all.extend(own.into_iter().rev());
     }
+    all
 }
 
-/// How the numbers of units follow from that of a thread where some are the kernel's own: by the closed form of the
-/// nest. The first `outside` loops of it are around all levels.
+/// Gives units their distances where some are the kernel's own, by the closed form of the nest; the digits that they
+/// leave. The first `outside` loops of it are around all levels.
 fn number_own(
     levels: &mut [Level],
     nest: &Nest,
     (shape, binds): (Shape, &[Bind]),
     outside: usize,
-) -> Result<(), Box<Misplaced>> {
+) -> Result<Vec<Digit<AxisId, Holder>>, Box<Misplaced>> {
     let tiling = Tiling::of(nest).map_err(|no| {
         let (step, misfit) = match no {
             NoClosedForm::Inexact(_, at) => (at, Misfit::NoForm),
@@ -319,62 +304,47 @@ fn number_own(
         let around = Nest::of(shape, &binds[..step]).map(|nest| nest.first().clone()).unwrap_or_default();
         Box::new(Misplaced { level: step.saturating_sub(outside), misfit, around, narrowed_by: None })
     })?;
-    for at in tiling.trivial.iter().filter_map(|step| step.checked_sub(outside)) {
-        // There is one iteration.
-        let level = &mut levels[at];
-        (level.from, level.size, level.low, level.stride) = (From::Thread(1, Some(1)), 1, 0, 0);
-        level.ends = false;
-    }
-    let mut pitches = vec![0; levels.len()];
-    for selector in tiling.selectors() {
-        // Which block it is follows from no number of a thread.
-        let Some(step) = selector.step.checked_sub(outside) else { continue };
-        let (from, pitch) = match selector.from {
-            Origin::Number { pitch, extent } => {
-                // The first digit of a thread of its block needs no remainder.
-                let extent = extent.filter(|extent| pitch * extent < shape.block());
-                (From::Thread(pitch.into(), extent.map(i128::from)), i128::from(pitch))
+    let (mut between, block) = (Vec::new(), i128::from(shape.block()));
+    for digit in tiling.layout().digits() {
+        let Digit { unit, extent, stride, low, .. } = *digit;
+        match digit.source {
+            Some(step) => {
+                // Which block it is follows from no number of a thread.
+                let Some(at) = step.checked_sub(outside) else { continue };
+                let level = &mut levels[at];
+                (level.size, level.stride) = (stride.max(1), stride);
+                if stride == 0 {
+                    level.low = 0;
+                }
             }
-            Origin::Rest { of, .. } => {
-                let Some(of) = of.checked_sub(outside) else { continue };
-                (From::Level(of), pitches[of])
+            None if stride < block => {
+                between.push(Digit { source: None, unit, extent, target: Holder::Thread, stride, low });
             }
-        };
-        pitches[step] = pitch;
-        let level = &mut levels[step];
-        level.from = from;
-        level.size = selector.size.into();
-        level.stride = pitch * level.size;
-        level.ends = selector.above.is_some() || level.count() == 0;
+            None => {}
+        }
     }
-    Ok(())
+    Ok(between)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{From, Level, Nest, Shape, place};
+    use super::{Holder, Level, Nest, Shape, digits, place};
     use crate::diag::Diagnostics;
-    use crate::domain::{Binding, Part, PartOf, Unit};
+    use crate::domain::{AxisId, Binding, Numbers, Part, PartOf, Unit};
+    use crate::layout::Layout;
     use crate::program::{Program, build};
     use crate::source::TokenBuffer;
     use crate::syntax::parse;
 
     /// The numbers of all levels for one thread, as they are emitted; none for an idle one.
-    fn numbers(levels: &[Level], thread: i128) -> Option<Vec<u64>> {
-        let (mut rests, mut found) = (Vec::new(), Vec::new());
-        for level in levels {
-            let number: i128 = match level.from {
-                From::Level(at) => rests[at],
-                From::Thread(pitch, modulo) => modulo.map_or(thread / pitch, |modulo| thread / pitch % modulo),
-            };
-            rests.push(number % level.size);
-            let unit = number / level.size - level.low;
-            if unit < 0 || (level.ends && unit >= level.count()) {
-                return None;
-            }
-            found.push(u64::try_from(unit).ok()?);
-        }
-        Some(found)
+    fn numbers(layout: &Layout<AxisId, Holder>, thread: i128) -> Option<Vec<u64>> {
+        let told = layout.digits().iter().enumerate().filter(|(_, digit)| digit.source.is_some());
+        told.map(|(n, digit)| {
+            let value = layout.path(n).at(thread);
+            let has_work = !layout.is_partial(n) || (0..digit.extent).contains(&value);
+            has_work.then(|| u64::try_from(value).expect("a value"))
+        })
+        .collect()
     }
 
     fn program() -> Program {
@@ -421,15 +391,18 @@ mod tests {
             let finest = place(&program, &mut levels, *block, 1).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
             let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
             assert_eq!(finest.threads, i128::from(nest.first().count()));
+            let all = digits(&levels).into_iter().chain(finest.between).collect();
+            let layout = Layout::new(all, vec![(Holder::Thread, *block)]);
+            assert!(layout.is_one_to_one(), "{list:?}");
             for thread in 0..*block {
                 let runs = nest.instances().iter().find(|i| i.threads.contains(thread as u64));
-                assert_eq!(numbers(&levels, thread), runs.map(|i| i.values.clone()), "{list:?}: thread {thread}");
+                assert_eq!(numbers(&layout, thread), runs.map(|i| i.values.clone()), "{list:?}: thread {thread}");
             }
             // Iterations are as far apart as said.
             for instance in nest.instances() {
-                let moved: i128 =
-                    levels.iter().zip(&instance.values).map(|(l, v)| (l.low + i128::from(*v)) * l.stride).sum();
-                assert_eq!(instance.threads.first(), u64::try_from(moved).ok(), "{list:?}: {:?}", instance.values);
+                let value = |leaf: AxisId| i128::from(instance.values[leaf]);
+                let first = layout.place(&mut Numbers(&[]), Holder::Thread, &value);
+                assert_eq!(instance.threads.first(), u64::try_from(first).ok(), "{list:?}: {:?}", instance.values);
             }
         }
     }

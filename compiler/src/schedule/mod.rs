@@ -17,22 +17,26 @@
 //! | `cta_rank`, `raster`, `ping_pong`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
 //! | `fused_output`, `split_k_stage` | outputs beside outputs; stages after a reduction across blocks |
 //! | `atomic` | which reductions blocks combine by atomic operations |
-//! | `ownership` | which thread holds an element in which register |
-//! | `buffers`, `layout` | rings and owners of buffers; where elements lie in them |
+//! | `ownership`, `held_reads` | which thread holds an element in which register; that readers hold what they read |
+//! | `buffers`, `buffer_layout` | rings and owners of buffers; where elements lie in them |
 //! | `idle`, `uneven` | units that have nothing to do; units that meet for a different number of times |
 
 pub mod accesses;
 mod apply;
+mod asked;
 mod atomic;
 mod attach;
+mod buffer_layout;
 mod buffers;
+mod combine;
 mod compute_at;
 pub mod cta_rank;
 mod distribution;
 mod fused_output;
+mod held_reads;
 mod idle;
 mod instance;
-mod layout;
+mod launch;
 mod levels;
 mod like;
 mod loops;
@@ -54,14 +58,14 @@ use apply::UNITS;
 pub(crate) use apply::literal;
 pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
+pub use buffer_layout::{BufferLayout, Columns, LaidOut, SLOT_ALIGNMENT, Spot};
 pub use buffers::MOST_SLOTS;
 use distribution::BLOCK_LIMIT;
 pub use distribution::Distribution;
 pub use fused_output::Beside;
-pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
-pub use levels::{From, Level, unit_name};
+pub use levels::{Level, unit_name};
 pub use loops::check_loops;
-pub use ownership::{Digit, Reads, Register, Step, digits, register, register_loops, registers};
+pub use ownership::{Digit, Holder, Reads, Register, digits, holders, register, register_loops, registers};
 pub use ping_pong::Turns;
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
@@ -136,7 +140,7 @@ pub fn taken<'a>(
 pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<Plan> {
     let mut found = Diagnostics::new();
     unsupported(program, &mut found);
-    let launch = distribution::launch(program, facts, &mut found);
+    let launch = launch::launch(program, facts, &mut found);
     let inner = compute_at::inner(program, &mut found);
     let served: Vec<Source> = inner.iter().filter(|i| i.copy.is_none()).flat_map(|i| i.serves.clone()).collect();
     let mut stages = Vec::new();
@@ -178,8 +182,8 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if let Some(plan) = &mut plan {
         roles::check(plan, &mut found);
         if !found.has_errors() {
-            ownership::check(plan, &mut found);
-            ownership::share(plan);
+            held_reads::check(plan, &mut found);
+            held_reads::share(plan);
             buffers::columns(plan);
         }
     }
@@ -367,7 +371,7 @@ pub(crate) fn stage(
     let name = algorithm.components[definition.components.range()][0].name.to_string();
     let span = schedule.map_or(program.equation_spans[equation], |s| s.head);
     let ops = schedule.map_or(&[][..], |s| &s.ops);
-    layout::refuse(&name, "global memory", ops, diags);
+    buffer_layout::refuse(&name, "global memory", ops, diags);
     let beside = schedule.and_then(|s| s.clauses.at.as_ref()).map(|at| at.stage.text.as_str());
     roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside, owner: Unit::Grid }, diags)
 }

@@ -1,37 +1,26 @@
-//! Registers: which thread holds an element of a stage, in which of its registers, and that its readers are these
-//! threads.
+//! Which thread holds an element of a stage, in which of its registers.
 //!
-//! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by
-//! the thread that reads it, in a register that is known when the kernel is compiled. **Formula** (docs/theory.md,
-//! Ownership): a stage's index maps take an element to its leaves; the leaves that units run are digits of the thread's
-//! number, the loops tell registers apart. The reader's thread has a number of its own, made of its own leaves; both
-//! are compared as expressions over these. Elements are held alike by all threads that differ only in digits that were
-//! reduced. **Approximation.** Quotients are decided by the ranges of their parts; what is not equal for that reason is
-//! searched for a thread that reads from another one, and refused as unproved if none is found.
+//! A stage's index maps take an element to its leaves; the leaves that units run are digits of the thread's number, the
+//! loops tell registers apart: a [`Layout`] from leaves to [`Holder`]s. Elements are held alike by all threads that
+//! differ only in digits that were reduced. `held_reads` proves that readers are among these threads.
 
-use std::ops::ControlFlow;
-
-use super::levels::{From, Level};
-use super::{Distribution, Plan, Stage};
-use crate::diag::Diagnostics;
-use crate::diag::codes::{HeldElsewhere, RegisterAtRunTime, RegisterBudget, ThreadWitness};
-use crate::domain::{AxisId, AxisKind, Binding, Concrete, Domain, Symbolic, alike};
-use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
-use crate::kernel_ir::Sharing;
-use crate::schedule::accesses::StageRead;
-use crate::target::REGISTER_LIMIT;
-use crate::{
-    domain::{Unit, WARP, WARPGROUP},
-    source::ast::Place,
-};
-
-/// Steps that one search for a thread may take.
-const SEARCH_STEPS: u64 = 200_000;
-/// Values of variables that are tried for one digit.
-const VALUES: u64 = 4096;
+use super::levels;
+use super::{Distribution, Stage};
+use crate::domain::{AxisId, AxisKind, Domain, Symbolic, Unit, alike};
+use crate::extent::{Expr, Facts, Var, collapse};
+use crate::layout::{self, Layout, Path};
 
 /// The least and the largest value of a variable.
 pub type Ranges<'a> = &'a dyn Fn(Var) -> Option<(i128, i128)>;
+
+/// What tells elements of a stage apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The number of a thread: in its block, or in the unit that owns the instance.
+    Thread,
+    /// A register of a thread.
+    Register,
+}
 
 /// A digit of a thread's number that a leaf is.
 #[derive(Clone, Debug)]
@@ -49,113 +38,82 @@ pub struct Digit {
     /// The unit that is given it.
     pub unit: Unit,
     /// How it follows from the number of a thread.
-    pub path: Vec<Step>,
-    /// Whether nothing coarser is run by units of the same kind, so that numbers past its extent are idle.
-    pub outermost: bool,
-    /// Whether there may be numbers outside of its extent.
-    pub guarded: bool,
+    pub path: Path,
+    /// Whether there are threads outside of its extent, which are idle.
+    pub is_partial: bool,
 }
 
-/// A step from the number of a thread to a digit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The quotient.
-    Div(i128),
-    /// The remainder.
-    Mod(i128),
-    /// So many less.
-    Less(i128),
-}
-
-impl Digit {
-    /// Its value for a thread; outside of its extent for one that is idle.
-    pub fn of(&self, thread: i128) -> i128 {
-        self.path.iter().fold(thread, |number, step| match step {
-            Step::Div(by) => number.div_euclid(*by),
-            Step::Mod(by) => number.rem_euclid(*by),
-            Step::Less(by) => number - by,
-        })
+/// Which thread computes each iteration of a stage's leaves, and in which of its registers it keeps what it stores.
+pub fn holders(stage: &Stage) -> Layout<AxisId, Holder> {
+    let Distribution { levels, between, owner, block, .. } = &stage.distribution;
+    let mut all = levels::digits(levels);
+    all.extend(between);
+    if let Some(size) = owner.threads() {
+        all.push(nobody(size, i128::from(*block).div_euclid(size)));
     }
-}
-
-/// A list of steps with one more, without remainders that the next one takes anyway and quotients of quotients.
-fn with(mut path: Vec<Step>, step: Step) -> Vec<Step> {
-    match (path.last().copied(), step) {
-        (_, Step::Div(1) | Step::Less(0)) => return path,
-        (Some(Step::Mod(of)), Step::Mod(by)) if of % by == 0 => {
-            path.pop();
-        }
-        (Some(Step::Div(a)), Step::Div(b)) => {
-            path.pop();
-            path.push(Step::Div(a.saturating_mul(b)));
-            return path;
-        }
-        _ => {}
-    }
-    path.push(step);
-    path
-}
-
-/// The digits of a thread's number, outermost first.
-pub fn digits(stage: &Stage) -> Vec<Digit> {
-    let mut digits = Vec::new();
-    let owner = stage.distribution.owner.threads();
-    // Of each level, the number that it divides.
-    let mut numbers: Vec<Vec<Step>> = Vec::new();
-    let levels = &stage.distribution.levels;
-    for Level { unit, size, leaves, from, low, stride, ends, .. } in levels {
-        let number = match from {
-            From::Thread(pitch, modulo) => {
-                let first = owner.map_or_else(Vec::new, |size| with(Vec::new(), Step::Mod(size)));
-                let divided = with(first, Step::Div(*pitch));
-                modulo.map_or(divided.clone(), |by| with(divided, Step::Mod(by)))
-            }
-            From::Level(at) => with(numbers[*at].clone(), Step::Mod(levels[*at].size)),
-        };
-        let (mut stride, mut count) = (*stride, 1_i128);
-        let mut own: Vec<Digit> = Vec::new();
-        for (n, (leaf, extent)) in leaves.iter().enumerate().rev() {
-            let (leaf, extent) = (*leaf, *extent);
-            let reduced = stage.domain.axes[leaf].kind == AxisKind::Reduction;
-            let outermost = n == 0;
-            let path = with(with(number.clone(), Step::Div(*size)), Step::Less(*low));
-            let mut path = with(path, Step::Div(count));
-            if !outermost {
-                path = with(path, Step::Mod(extent.max(1)));
-            }
-            let guarded = *ends || *low > 0;
-            let first = if outermost { low.saturating_mul(*size) } else { 0 };
-            own.push(Digit { leaf, stride, extent, low: first, reduced, unit: *unit, path, outermost, guarded });
-            stride = stride.saturating_mul(extent);
-            count = count.saturating_mul(extent.max(1));
-        }
-        numbers.push(number);
-        digits.extend(own.into_iter().rev());
-    }
-    digits
-}
-
-/// The same for a thread's number in the cluster, which counts the threads of the blocks before its own.
-fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
-    let Distribution { ctas, cluster, block, .. } = &stage.distribution;
-    let mut all = digits(stage);
-    if *cluster == 1 {
-        return all;
-    }
-    for digit in &mut all {
-        digit.path.insert(0, Step::Mod(i128::from(*block)));
-    }
-    let mut stride = i128::from(*block);
-    for (n, (leaf, extent)) in ctas.iter().enumerate().rev() {
-        let (leaf, extent) = (*leaf, *extent);
-        let reduced = stage.domain.axes[leaf].kind == AxisKind::Reduction;
-        let (unit, outermost) = (Unit::Cta, n == 0);
-        let path = with(Vec::new(), Step::Div(stride));
-        let path = if outermost { path } else { with(path, Step::Mod(extent.max(1))) };
-        all.insert(0, Digit { leaf, stride, extent, low: 0, reduced, unit, path, outermost, guarded: false });
+    let mut stride = 1_i128;
+    for (leaf, extent) in register_loops(stage).into_iter().rev() {
+        all.push(layout::Digit { source: Some(leaf), unit: 1, extent, target: Holder::Register, stride, low: 0 });
         stride = stride.saturating_mul(extent);
     }
-    all
+    Layout::new(all, vec![(Holder::Thread, (*block).into())])
+}
+
+/// The same with a thread's number in the cluster, which counts the threads of the blocks before its own.
+fn holders_in_cluster(stage: &Stage) -> Layout<AxisId, Holder> {
+    let Distribution { ctas, cluster, block, .. } = &stage.distribution;
+    let own = holders(stage);
+    if *cluster == 1 {
+        return own;
+    }
+    let (block, cluster) = (i128::from(*block), i128::from(*cluster));
+    let mut stride = block;
+    let mut all: Vec<layout::Digit<AxisId, Holder>> = Vec::new();
+    for (leaf, extent) in ctas.iter().rev() {
+        let (source, extent) = (Some(*leaf), *extent);
+        all.push(layout::Digit { source, unit: 1, extent, target: Holder::Thread, stride, low: 0 });
+        stride = stride.saturating_mul(extent);
+    }
+    if ctas.is_empty() {
+        all.push(nobody(block, cluster));
+    }
+    all.reverse();
+    all.extend(own.digits());
+    Layout::new(all, vec![(Holder::Thread, block.saturating_mul(cluster))])
+}
+
+/// A digit of a thread's number in which threads do not differ for a stage.
+const fn nobody(stride: i128, extent: i128) -> layout::Digit<AxisId, Holder> {
+    layout::Digit { source: None, unit: 1, extent, target: Holder::Thread, stride, low: 0 }
+}
+
+/// The digits of a thread's number that leaves are, outermost first.
+pub fn digits(stage: &Stage) -> Vec<Digit> {
+    told(stage, &holders(stage))
+}
+
+fn told(stage: &Stage, layout: &Layout<AxisId, Holder>) -> Vec<Digit> {
+    let own = layout.digits().iter().enumerate().filter(|(_, digit)| digit.target == Holder::Thread);
+    let digit = |(n, digit): (usize, &layout::Digit<AxisId, Holder>)| {
+        let leaf = digit.source?;
+        let axis = &stage.domain.axes[leaf];
+        Some(Digit {
+            leaf,
+            stride: digit.stride,
+            extent: digit.extent,
+            low: digit.low,
+            reduced: axis.kind == AxisKind::Reduction,
+            unit: Unit::of(axis.binding).unwrap_or(Unit::Thread),
+            path: layout.path(n),
+            is_partial: layout.is_partial(n),
+        })
+    };
+    own.filter_map(digit).collect()
+}
+
+/// The same in a thread's number in the cluster.
+pub(super) fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
+    told(stage, &holders_in_cluster(stage))
 }
 
 /// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
@@ -186,7 +144,7 @@ pub struct Reads<'a> {
 
 /// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices'
 /// variables decide are decided, and leaves that the reader has alike are its own.
-fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
+pub(super) fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
     let Reads { domain, symbolic, facts, range } = reads;
     let of = |indices: &[Expr]| -> Vec<Expr> {
         stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect()
@@ -239,452 +197,5 @@ pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn
     match usize::try_from(number) {
         Ok(number) if is_inside => Register::Number(number),
         _ => Register::Outside,
-    }
-}
-
-/// The value of a digit for a thread's number.
-fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
-    digit.path.iter().fold(thread.clone(), |number, step| match step {
-        Step::Div(by) => number.floor_div(&Expr::constant(*by)),
-        Step::Mod(by) => number.modulo(&Expr::constant(*by)),
-        Step::Less(by) => number.sub(&Expr::constant(*by)),
-    })
-}
-
-/// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is
-/// the part of it of which no leaf tells, and the next variable is the block, where none tells of that.
-fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
-    let own =
-        digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
-    let own = own.add(&in_front(stage, Unit::Thread));
-    // Of threads that nothing tells apart the first one runs an output beside another one.
-    let own = if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) };
-    if stage.distribution.cluster > 1 && stage.owner == Unit::Cluster && stage.distribution.ctas.is_empty() {
-        return own.add(&Expr::var(free + 1).scale(stage.distribution.block.into()));
-    }
-    own
-}
-
-/// The number of threads before those that have this digit in their number.
-fn number(stage: &Stage, digit: &Digit) -> Expr {
-    let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
-    Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride)
-}
-
-/// Threads before the units that have iterations, of units up to a kind.
-fn in_front(stage: &Stage, unit: Unit) -> Expr {
-    let levels = stage.distribution.levels.iter().filter(|level| level.unit <= unit);
-    Expr::constant(levels.map(|level| level.low.saturating_mul(level.stride)).sum())
-}
-
-/// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for
-/// itself, those around.
-fn untold(plan: &Plan, stage: &Stage) -> i128 {
-    match &stage.attach {
-        Some(attach) if stage.owner == Unit::Thread => untold(plan, &plan.stages[attach.stage]),
-        _ if stage.beside.is_some() => 1,
-        _ => stage.distribution.finest().unwrap_or(stage.distribution.block.into()),
-    }
-}
-
-/// The first thread of the unit that owns an instance of a stage, over the loops around it; 0 if a cluster owns it.
-fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
-    let mut first = Expr::constant(0);
-    let mut at = stage;
-    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
-        let parent = &plan.stages[attach.stage];
-        let around = digits_in_cluster(parent).into_iter().filter(|d| d.unit <= at.owner);
-        first = around.fold(first, |sum, d| sum.add(&number(parent, &d))).add(&in_front(parent, at.owner));
-        at = parent;
-    }
-    first
-}
-
-/// Whether there are units like the one that owns an instance of a stage to which no iteration falls. They come to the
-/// instance as the others do, for whatever iteration their numbers look like, and nothing uses what they compute.
-fn has_idle_owners(plan: &Plan, stage: &Stage) -> bool {
-    let Some(size) = stage.owner.threads().filter(|_| stage.owner != Unit::Thread) else { return false };
-    let (mut units, mut at) = (1, stage);
-    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
-        let parent = &plan.stages[attach.stage];
-        let around = digits(parent).into_iter().filter(|d| d.unit <= at.owner);
-        units = around.fold(units, |units: i128, d| units.saturating_mul(d.extent));
-        at = parent;
-    }
-    units.saturating_mul(size) < i128::from(stage.distribution.block)
-}
-
-/// Checks every stage in registers and its readers; `threads` is the size of a block.
-pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
-    for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
-        let count = registers(stage);
-        if count > i128::from(REGISTER_LIMIT) {
-            let unbounded = register_loops(stage).into_iter().find(|l| l.1 == i128::MAX);
-            diags.report(RegisterBudget {
-                stage: stage.name.clone(),
-                count: unbounded.is_none().then_some(count),
-                axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
-                limit: REGISTER_LIMIT.into(),
-                span: stage.span,
-            });
-        }
-    }
-    if diags.has_errors() {
-        return;
-    }
-    for (at, reader) in plan.stages.iter().enumerate() {
-        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let beside = symbolic.beside_terms(&reader.facts);
-        let found = plan.accesses(at, &symbolic);
-        for read in found.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
-                continue;
-            };
-            let symbolic = if read.in_terms { &symbolic } else { &beside };
-            Reading { plan, reader, held, read, symbolic }.check(diags);
-        }
-    }
-}
-
-/// Decides for each stage with buffers who accesses an element of it: the thread that computes it, by its digits, and
-/// those that read it.
-pub(super) fn share(plan: &mut Plan) {
-    let shared = Stage::has_buffers;
-    let mut found: Vec<Sharing> =
-        plan.stages.iter().map(|s| if shared(s) { Sharing::Thread } else { Sharing::Block }).collect();
-    for (at, reader) in plan.stages.iter().enumerate() {
-        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let beside = symbolic.beside_terms(&reader.facts);
-        let reads = plan.accesses(at, &symbolic);
-        for read in reads.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read).filter(|s| shared(s)) else { continue };
-            let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
-            // Another role numbers its threads anew.
-            let sharing = match reader.role == held.role {
-                true => {
-                    let symbolic = if read.in_terms { &symbolic } else { &beside };
-                    Reading { plan, reader, held, read, symbolic }.sharing()
-                }
-                false => Sharing::Block,
-            };
-            found[of] = found[of].max(sharing);
-        }
-    }
-    for (stage, sharing) in plan.stages.iter_mut().zip(found) {
-        // Threads from one on that starts no warpgroup are of two of them.
-        let first = stage.role.map_or(0, |role| plan.roles[role].first);
-        let is_aligned = first.is_multiple_of(WARPGROUP as u32 / crate::target::WARP);
-        let split = sharing == Sharing::Warpgroup && !is_aligned;
-        stage.sharing = if split { Sharing::Block } else { sharing };
-    }
-}
-
-/// One read of what another stage holds.
-struct Reading<'a> {
-    plan: &'a Plan,
-    reader: &'a Stage,
-    held: &'a Stage,
-    read: &'a StageRead,
-    symbolic: &'a Symbolic,
-}
-
-impl Reading<'_> {
-    /// The number of the thread that reads.
-    fn reads(&self) -> Expr {
-        thread_of(self.plan, self.reader, self.free())
-    }
-
-    /// Stands for the number of a thread of which no leaf tells.
-    fn free(&self) -> Var {
-        (self.reader.facts.dims() + self.symbolic.variables.len() + 64) as Var
-    }
-
-    fn reads_at<'b>(&'b self, range: Ranges<'b>) -> Reads<'b> {
-        let Reading { reader, symbolic, .. } = self;
-        Reads { domain: &reader.domain, symbolic, facts: &reader.facts, range }
-    }
-
-    fn range(&self, v: Var) -> Option<(i128, i128)> {
-        if v == self.free() {
-            return Some((0, untold(self.plan, self.reader) - 1));
-        }
-        if v == self.free() + 1 {
-            return Some((0, i128::from(self.reader.distribution.cluster) - 1));
-        }
-        let facts = &self.reader.facts;
-        match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
-            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
-            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
-        }
-    }
-
-    /// Whether the loop of a variable is written out.
-    fn is_written_out(&self, v: Var) -> bool {
-        let stage = self.reader;
-        let leaf = (v as usize).checked_sub(stage.facts.dims()).and_then(|n| stage.domain.leaves.get(n));
-        let Some(leaf) = leaf else { return false };
-        let axis = &stage.domain.axes[*leaf];
-        let sequence = || stage.domain.leaves.iter().filter(|l| stage.domain.axes[**l].binding.is_sequential());
-        let terms = sequence().position(|l| stage.domain.axes[*l].kind == AxisKind::Reduction);
-        let place = sequence().position(|l| l == leaf);
-        let is_data = axis.kind == AxisKind::Data;
-        let inside = stage.reduction.is_some() && is_data && terms.is_some_and(|terms| place > Some(terms));
-        matches!(axis.binding, Binding::Unroll(None) | Binding::Vector)
-            || inside
-            || (is_data && axis.binding.is_sequential() && stage.place == Place::Registers)
-    }
-
-    fn check(&self, diags: &mut Diagnostics) {
-        let Self { reader, held, read, .. } = *self;
-        let range = |v: Var| self.range(v);
-        let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
-        let leaf = |axis: AxisId| held.domain.leaves.iter().position(|l| *l == axis).map(|at| &leaves[at]);
-        for (axis, _) in register_loops(held) {
-            let value = leaf(axis).cloned().unwrap_or_else(Expr::unknown);
-            let bad = value.vars().into_iter().find(|v| !self.is_written_out(*v));
-            if value.is_unknown() || bad.is_some() {
-                let own = bad.and_then(|v| (v as usize).checked_sub(reader.facts.dims()));
-                let own = own.and_then(|n| reader.domain.leaves.get(n)).map(|l| &reader.domain.axes[*l]);
-                let is_serial = own.is_some_and(|a| a.binding.is_sequential());
-                if !is_serial && self.elsewhere(diags) {
-                    return;
-                }
-                diags.report(RegisterAtRunTime {
-                    stage: held.name.clone(),
-                    reader: reader.name.clone(),
-                    axis: own.map(|a| a.name.clone()),
-                    is_serial,
-                    of_threads: held.owner == Unit::Thread,
-                    read: read.span,
-                    span: own.map_or(reader.span, |a| a.span),
-                });
-                return;
-            }
-        }
-        if held.owner == Unit::Thread {
-            return;
-        }
-        let thread = self.reads();
-        for digit in digits_in_cluster(held) {
-            let own = collapse(&reader.facts.normal(&digit_of(&thread, &digit)), &range);
-            let ends = interval(&own, &range);
-            // Threads past the last digit hold nothing.
-            let last = Expr::constant(digit.extent - 1);
-            let proves = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
-            let exists = !digit.outermost
-                || !digit.guarded
-                || ends.is_some_and(|(least, most)| least >= 0 && most < digit.extent)
-                || (proves(&own) && proves(&last.sub(&own)));
-            let same = digit.reduced
-                || leaf(digit.leaf).is_some_and(|value| {
-                    let apart = reader.facts.normal(&value.sub(&own));
-                    self.is_zero(&apart) || self.vanishes(&apart)
-                });
-            if !(exists && same) {
-                if !self.elsewhere(diags) {
-                    self.report(None, diags);
-                }
-                return;
-            }
-        }
-    }
-
-    /// Whether an expression is 0 wherever something is read, by arithmetic: what is read has its place in the
-    /// instance.
-    fn is_zero(&self, e: &Expr) -> bool {
-        let within = |at: Expr, most: Expr| [most.sub(&Expr::constant(1)).sub(&at), at];
-        let places = self.held.coordinates.iter().map(|c| (c.at(&self.read.indices), c.most.clone()));
-        let untold = (Expr::var(self.free()), Expr::constant(untold(self.plan, self.reader)));
-        let premises = places.chain([untold]).flat_map(|(at, most)| within(at, most));
-        let premises: Vec<Expr> = premises.filter(|e| !e.is_unknown()).collect();
-        let proves = |e: &Expr| self.symbolic.proves_nonnegative_where(&self.reader.facts, &premises, e);
-        e.as_constant() == Some(0) || (!e.is_unknown() && proves(e) && proves(&e.scale(-1)))
-    }
-
-    /// Whether an expression of few variables with few values is 0 for all of these.
-    fn vanishes(&self, e: &Expr) -> bool {
-        let vars = e.vars();
-        let ranges: Option<Vec<(i128, i128)>> = vars.iter().map(|v| self.range(*v)).collect();
-        let (Some(ranges), Some(last)) = (ranges, vars.iter().max()) else { return false };
-        if e.is_unknown() || *last > self.free() {
-            return false;
-        }
-        let extents: Vec<i128> = ranges.iter().map(|(least, most)| most - least + 1).collect();
-        let mut values = vec![0; *last as usize + 1];
-        let mut budget = Budget::new(VALUES);
-        let visit = |point: &[i128], budget: &mut Budget| {
-            for ((v, at), (least, _)) in vars.iter().zip(point).zip(&ranges) {
-                values[*v as usize] = least + at;
-            }
-            if budget.take(1) && e.eval(&values) == Some(0) {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        };
-        points(&extents, &mut budget, visit).is_continue()
-    }
-
-    /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of
-    /// threads that share a result it is the first.
-    fn sharing(&self) -> Sharing {
-        let Self { reader, held, read, .. } = *self;
-        let range = |v: Var| self.range(v);
-        let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
-        let digits = digits(held);
-        if held.owner == Unit::Thread {
-            return Sharing::Thread;
-        }
-        if digits.is_empty() && held.distribution.block > 1 {
-            return Sharing::Block;
-        }
-        let computes = digits.iter().filter(|d| !d.reduced).fold(in_front(held, Unit::Thread), |sum, digit| {
-            let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
-            sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
-        });
-        // An instance of a unit is read by its threads.
-        let is_in_cluster = held.owner == Unit::Cta && held.distribution.cluster > 1;
-        let within = held.owner.threads().or(is_in_cluster.then_some(held.distribution.block.into()));
-        let reads = within.map_or_else(|| self.reads(), |size| self.reads().modulo(&Expr::constant(size)));
-        // Units that are idle read what others have, which is nobody's harm, but not while it is written.
-        let idle = has_idle_owners(self.plan, reader) && held.owner < reader.owner;
-        let same = |by: i128| {
-            if idle {
-                return false;
-            }
-            let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
-            self.is_zero(&reader.facts.normal(&of(&computes).sub(&of(&reads))))
-        };
-        // Only of blocks that consist of several whole ones.
-        let threads = i128::from(held.distribution.block);
-        let among = |size: i128| threads % size == 0 && (within.is_some_and(|own| own <= size) || same(size));
-        if same(1) {
-            Sharing::Thread
-        } else if among(WARP) {
-            Sharing::Warp
-        } else if threads > WARPGROUP && among(WARPGROUP) {
-            Sharing::Warpgroup
-        } else {
-            Sharing::Block
-        }
-    }
-
-    /// Looks for the smallest case in which a thread reads what another one holds, and reports it; whether there is
-    /// one.
-    fn elsewhere(&self, diags: &mut Diagnostics) -> bool {
-        let found = self.search();
-        let known = found.is_some();
-        if known {
-            self.report(found, diags);
-        }
-        known
-    }
-
-    fn report(&self, witness: Option<ThreadWitness>, diags: &mut Diagnostics) {
-        diags.report(HeldElsewhere {
-            stage: self.held.name.clone(),
-            reader: self.reader.name.clone(),
-            witness,
-            read: self.read.span,
-            span: self.held.span,
-        });
-    }
-
-    fn search(&self) -> Option<ThreadWitness> {
-        let Self { reader, held, read, symbolic, .. } = *self;
-        let mut relevant: Vec<Var> = read.indices.iter().flat_map(Expr::vars).collect();
-        for axis in reader.domain.axes.iter().chain(&held.domain.axes) {
-            relevant.extend(axis.extent.vars());
-        }
-        let facts = &reader.facts;
-        relevant.retain(|v| (*v as usize) < facts.dims());
-        let inner: Vec<Var> = read.inner.iter().map(|axis| axis.var).collect();
-        if read.indices.iter().any(|e| e.is_unknown() || e.vars().iter().any(|v| inner.contains(v))) {
-            return None;
-        }
-        let roots: Vec<Expr> = held.coordinates.iter().map(|c| facts.normal(&c.at(&read.indices))).collect();
-        let leaves = Symbolic::leaves_of(&held.domain, facts, &roots);
-        let thread = self.reads();
-        let digits = digits_in_cluster(held);
-        let mut budget = Budget::new(SEARCH_STEPS);
-        let found = facts.smallest(&relevant, &mut budget, |dims, budget| {
-            let concrete = Concrete::new(&reader.domain, dims)?;
-            let extents: Vec<i128> = reader.domain.leaves.iter().map(|l| concrete.extents[*l]).collect();
-            let visit = |point: &[i128], budget: &mut Budget| -> ControlFlow<Option<ThreadWitness>> {
-                if !budget.take(1) {
-                    return ControlFlow::Break(None);
-                }
-                let values = concrete.from_leaves(point);
-                if (0..values.len()).any(|a| !(0..concrete.extents[a]).contains(&values[a])) {
-                    return ControlFlow::Continue(());
-                }
-                let mut all = symbolic.assign(dims, point);
-                // Of threads that nothing tells apart, the last one: where all of them are right, it is.
-                all.resize(self.free() as usize, 0);
-                all.push(untold(self.plan, reader) - 1);
-                all.push(i128::from(reader.distribution.cluster) - 1);
-                let at = |e: &Expr| e.eval(&all);
-                // An `or` stands for what the instance does not have.
-                let has = |(place, along): (&Expr, &super::Along)| {
-                    let most = at(&along.most).unwrap_or(i128::MAX);
-                    at(place).is_some_and(|place| (0..most).contains(&place))
-                };
-                if !roots.iter().zip(&held.coordinates).all(has) {
-                    return ControlFlow::Continue(());
-                }
-                let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {
-                    return ControlFlow::Continue(());
-                };
-                let Some(reads) = at(&thread) else { return ControlFlow::Continue(()) };
-                let mut holds = in_front(held, Unit::Thread).as_constant().unwrap_or(0);
-                let mut differs = false;
-                for digit in &digits {
-                    let own = digit_of(&Expr::constant(reads), digit).as_constant().unwrap_or(0);
-                    let place = held.domain.leaves.iter().position(|l| *l == digit.leaf);
-                    let value = place.and_then(|n| at(&leaves[n]));
-                    let Some(value) = (if digit.reduced { Some(own.min(digit.extent - 1)) } else { value }) else {
-                        return ControlFlow::Continue(());
-                    };
-                    holds += value * digit.stride;
-                    differs |= value != own;
-                }
-                if !differs {
-                    return ControlFlow::Continue(());
-                }
-                let names = |d: usize| reader.program.dim_name(d as u16).to_owned();
-                let dims = dims.iter().enumerate().map(|(d, v)| (names(d), i128::from(*v))).collect();
-                let Distribution { cluster, block, .. } = reader.distribution;
-                let block = (cluster > 1).then_some(i128::from(block));
-                ControlFlow::Break(Some(ThreadWitness { dims, element, reads, holds, block }))
-            };
-            match points(&extents, budget, visit) {
-                ControlFlow::Break(found) => found,
-                ControlFlow::Continue(()) => None,
-            }
-        });
-        match found {
-            Search::Found(witness) => Some(witness),
-            Search::None | Search::GaveUp => None,
-        }
-    }
-}
-
-/// Visits every point of a box, in lexicographic order.
-fn points<B>(
-    extents: &[i128],
-    budget: &mut Budget,
-    mut visit: impl FnMut(&[i128], &mut Budget) -> ControlFlow<B>,
-) -> ControlFlow<B> {
-    if extents.iter().any(|e| *e <= 0) {
-        return ControlFlow::Continue(());
-    }
-    let mut point = vec![0; extents.len()];
-    loop {
-        visit(&point, budget)?;
-        let Some(next) = (0..point.len()).rev().find(|n| point[*n] + 1 < extents[*n]) else {
-            return ControlFlow::Continue(());
-        };
-        point[next] += 1;
-        point[next + 1..].fill(0);
     }
 }

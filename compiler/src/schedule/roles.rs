@@ -165,7 +165,7 @@ fn number(
     diags: &mut Diagnostics,
 ) -> Option<i128> {
     let Some(e) = e else { return Some(1) };
-    let value = super::distribution::constant(program, facts, e);
+    let value = super::launch::constant(program, facts, e);
     let found = value.filter(|v| (least..=most).contains(v));
     if found.is_none() {
         diags.report(BadFactor { what, value, least, most, span: e.span });

@@ -4,7 +4,7 @@ use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, IndexId, Value, ValueId};
 
 use super::range::{self, Hull};
-use super::{Distribution, Layout, Stage, apply, index_of_dims};
+use super::{BufferLayout, Distribution, Stage, apply, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::codes::HiddenAxis;
 use crate::domain::{AxisId, AxisKind, Domain, NewAxis, Unit};
@@ -112,7 +112,7 @@ impl Roots {
             turns,
             place: Place::Global,
             ring: 1,
-            layout: Layout::new([]),
+            layout: BufferLayout::new([]),
             fetches: false,
             owner: Unit::Grid,
             role: None,

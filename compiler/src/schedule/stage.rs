@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Source, ValueId};
 
 use super::roots::whole_root;
-use super::{Attach, Beside, Distribution, Layout, Raster, Turns};
+use super::{Attach, Beside, BufferLayout, Distribution, Raster, Turns};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, Unit};
 use crate::extent::{Expr, Facts, Family};
 use crate::kernel_ir::Sharing;
@@ -80,7 +80,7 @@ pub struct Stage {
     /// Buffers that its instances take in turn; 1 for stages without buffers.
     pub ring: u32,
     /// Of a stage with buffers: where elements of an instance lie in one.
-    pub layout: Layout,
+    pub layout: BufferLayout,
     /// Whether it is a copy that threads make by `cp.async`.
     pub fetches: bool,
     /// Who owns an instance.

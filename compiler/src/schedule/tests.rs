@@ -32,7 +32,7 @@ fn stage<'a>(plan: &'a Plan, name: &str) -> &'a Stage {
 
 /// The iterations of the axes given to units of the block that a thread runs; none if it is idle.
 fn iteration(stage: &Stage, thread: i128) -> Option<Vec<(AxisId, i128)>> {
-    let own = digits(stage).into_iter().map(|d| (d.leaf, d.of(thread), d.extent));
+    let own = digits(stage).into_iter().map(|d| (d.leaf, d.path.at(thread), d.extent));
     own.map(|(leaf, value, extent)| (0..extent).contains(&value).then_some((leaf, value))).collect()
 }
 

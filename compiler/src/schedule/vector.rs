@@ -19,7 +19,7 @@
 //! where both its operands are.
 
 use super::accesses::{Access, of_roots};
-use super::{Layout, Spot, Stage};
+use super::{BufferLayout, Spot, Stage};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::source::Span;
@@ -204,14 +204,14 @@ const CHUNK_BYTES: u32 = 16;
 
 /// Of elements of so many bytes that the stage writes: the lanes that are written together; 1 where each lane goes by
 /// itself.
-pub fn written(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, bytes: u32) -> u32 {
+pub fn written(stage: &Stage, layout: &BufferLayout, vector: &Vector, symbolic: &Symbolic, bytes: u32) -> u32 {
     let place = of_roots(&stage.place_in(layout), stage, symbolic);
     together(vector.classify(&place, symbolic, &stage.facts), layout, vector, bytes)
 }
 
 /// Of elements of `held` that a stage with a vector reads at `indices`.
 pub fn read(
-    (held, layout): (&Stage, &Layout),
+    (held, layout): (&Stage, &BufferLayout),
     indices: &[Expr],
     (vector, symbolic, facts): (&Vector, &Symbolic, &Facts),
     bytes: u32,
@@ -227,7 +227,7 @@ pub fn read(
     together(vector.classify(&offset, symbolic, facts), layout, vector, bytes)
 }
 
-fn together(class: Class, layout: &Layout, vector: &Vector, bytes: u32) -> u32 {
+fn together(class: Class, layout: &BufferLayout, vector: &Vector, bytes: u32) -> u32 {
     let lanes = u32::try_from(vector.lanes).unwrap_or(1);
     let chunk = layout.columns.and_then(|columns| u32::try_from(columns.chunk).ok());
     match (class, chunk) {

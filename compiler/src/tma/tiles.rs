@@ -1,11 +1,12 @@
 //! The tiles of an instance: how many, where they start, where they lie in the buffer, and what zeros in their holes
 //! take.
 
-use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
+use tilewright_kernel::tensor_map::{self, Fill, Promotion, Swizzle, TensorMap};
 
 use super::reach::{Level, Reach, level};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Family, Var};
+use crate::layout::{Digit, Layout, XorSwizzle};
 use crate::plan::staged::{Axis, Form, Part, Staged, Step, Way};
 use crate::schedule::vector::{Along, Vector};
 
@@ -88,6 +89,19 @@ impl Staged {
             }
         }
         steps
+    }
+
+    /// Where an element of an instance lies in its buffer, in elements, from its offsets in the region along each axis.
+    pub fn layout(&self, swizzle: Swizzle) -> Layout<usize, ()> {
+        let digit = |step: Step| {
+            let axis = &self.axes[step.axis];
+            // Of phases past the end of a box there are no elements.
+            let most = if step.part == Part::Phase { axis.boxed.box_size } else { i128::MAX };
+            let (unit, extent) = (axis.step(step.part), axis.count(step.part).min(most));
+            Digit { source: Some(step.axis), unit, extent, target: (), stride: step.stride, low: 0 }
+        };
+        let digits = self.strides().into_iter().map(digit).collect();
+        Layout::new(digits, Vec::new()).swizzled(XorSwizzle::new(swizzle, self.element.bytes()))
     }
 
     /// Along each axis, where the element of the tensor at `indices` lies: in the axis, and from the start of the

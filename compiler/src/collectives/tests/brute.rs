@@ -9,7 +9,9 @@ use super::super::{
     Array, BLOCK_LIMIT, Bind, HoldingFault, LoopFault, Nest, NoClosedForm, Operation, Shape, Size, Tiling, Unit,
     most_of, uniform,
 };
+use super::Selected;
 use super::oracle::{self, Loop, State};
+use crate::domain::Numbers;
 use crate::random::Random;
 
 /// Threads of the largest launches.
@@ -319,12 +321,15 @@ fn guards(nest: &Nest, tally: &mut Tally) {
         Err(other) => panic!("the loop stands: {other:?} {:?}", nest.steps()),
     };
     let mut selected: Vec<(Vec<u64>, u64)> = Vec::new();
+    let guards = Selected::new(&tiling);
     for thread in 0..nest.shape().threads() {
-        selected.extend(tiling.select(thread).map(|values| (values, thread)));
+        selected.extend(guards.by(thread).map(|values| (values, thread)));
     }
     let mut members: Vec<(Vec<u64>, u64)> = Vec::new();
     for instance in nest.instances() {
-        assert_eq!(tiling.threads(&instance.values), instance.threads, "{:?}", nest.steps());
+        let value = |step: usize| i128::from(instance.values[step]);
+        let first = tiling.layout().place(&mut Numbers(&[]), (), &value);
+        assert_eq!(Some(first), instance.threads.first().map(i128::from), "{:?}", nest.steps());
         members.extend(instance.threads.iter().map(|t| (instance.values.clone(), t)));
     }
     members.sort_by_key(|m| m.1);

@@ -3,7 +3,7 @@
 use super::super::{
     Bind, Difference, Fix, LoopFault, Nest, Refusal, Shape, ThreadSet, Tiling, UnitFault, UnitProblem, check, place,
 };
-use super::{binds, nest, unit};
+use super::{Selected, binds, nest, unit};
 
 /// An accepted nest: the threads of each iteration are, along the iterators, these distances apart, and runs of
 /// neighbours.
@@ -146,13 +146,10 @@ impl Expected<'_> {
             assert!(check(&nest, &unit(name)).is_err(), "{id}: {name}");
         }
         // The closed form exists for all of them, and its guards select the sets.
-        let tiling = Tiling::of(&nest).unwrap();
-        for instance in nest.instances() {
-            assert_eq!(tiling.threads(&instance.values), instance.threads, "{id}");
-        }
+        let selected = Selected::new(&Tiling::of(&nest).unwrap());
         for thread in 0..nest.shape().threads() {
             let runs = nest.instances().iter().find(|i| i.threads.contains(thread)).map(|i| i.values.clone());
-            assert_eq!(tiling.select(thread), runs, "{id}: thread {thread}");
+            assert_eq!(selected.by(thread), runs, "{id}: thread {thread}");
         }
     }
 }

@@ -8,7 +8,45 @@ mod oracle;
 mod others;
 mod random_roles;
 
-use super::{Bind, Nest, Shape, Size, Unit};
+use super::{Bind, Nest, Shape, Size, Tiling, Unit};
+use crate::layout::Path;
+
+/// What threads run by the layout of a nest.
+struct Selected(Vec<Digit>);
+
+/// The digit of a loop.
+struct Digit {
+    step: usize,
+    path: Path,
+    /// How many values it has, if some threads have none of them.
+    extent: Option<i128>,
+}
+
+impl Selected {
+    fn new(tiling: &Tiling) -> Self {
+        let layout = tiling.layout();
+        assert!(layout.is_one_to_one(), "{tiling:?}");
+        let digits = layout.digits().iter().enumerate();
+        let own = digits.filter_map(|(n, digit)| {
+            let extent = layout.is_partial(n).then_some(digit.extent);
+            digit.source.map(|step| Digit { step, path: layout.path(n), extent })
+        });
+        Self(own.collect())
+    }
+
+    /// The iterators of the loops for a thread, as guards compute them; none if they keep it out.
+    fn by(&self, thread: u64) -> Option<Vec<u64>> {
+        let mut values = vec![0; self.0.len()];
+        for Digit { step, path, extent } in &self.0 {
+            let value = path.at(thread.into());
+            if extent.is_some_and(|extent| value >= extent) {
+                return None;
+            }
+            values[*step] = u64::try_from(value).unwrap();
+        }
+        Some(values)
+    }
+}
 
 /// A unit from text: `warp`, `8 thread`, `2 threads_strided(1, 16)`.
 fn unit(text: &str) -> Unit {

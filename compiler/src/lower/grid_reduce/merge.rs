@@ -2,7 +2,7 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
-use super::{CHUNK, Count, Layout, Which, clusters, counts};
+use super::{CHUNK, Count, GridPartials, Which, clusters, counts};
 use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::{Guard, Memory, Type, ValueId, VariableId};
@@ -108,7 +108,7 @@ impl Nest<'_, '_> {
     }
 
     /// The number of the group at a point.
-    fn group(&mut self, layout: &Layout, point: &Point) -> ValueId {
+    fn group(&mut self, layout: &GridPartials, point: &Point) -> ValueId {
         let mut values = Vec::with_capacity(layout.groups.len());
         for (which, count) in &layout.groups {
             let value = match which {
@@ -126,7 +126,7 @@ impl Nest<'_, '_> {
     }
 
     /// Where the partial with a number lies.
-    fn partial(&mut self, layout: &Layout, place: Site, accumulator: usize, number: ValueId) -> ValueId {
+    fn partial(&mut self, layout: &GridPartials, place: Site, accumulator: usize, number: ValueId) -> ValueId {
         let literal = |this: &mut Self, n: i128| this.b.index_literal(this.index, n as i64);
         let (all, own, slots) =
             (literal(self, layout.accumulators), literal(self, accumulator as i128), literal(self, layout.slots()));
@@ -142,7 +142,7 @@ impl Nest<'_, '_> {
     /// states of all. `starts` are the states without terms. In registers every thread that shares a result has it.
     pub(in crate::lower) fn across_blocks(
         &mut self,
-        layout: &Layout,
+        layout: &GridPartials,
         first: u16,
         reduction: AlgorithmValue,
         point: &Point,
@@ -167,11 +167,11 @@ impl Nest<'_, '_> {
     }
 
     /// Whether one of the threads that share a result takes the word of all blocks, and tells the others.
-    fn passes_on(&self, layout: &Layout) -> bool {
+    fn passes_on(&self, layout: &GridPartials) -> bool {
         self.stage.place == Place::Registers && layout.sharing() > 1
     }
 
-    fn contribution(&mut self, layout: &Layout, point: &Point) -> Contribution {
+    fn contribution(&mut self, layout: &GridPartials, point: &Point) -> Contribution {
         let ty = self.index;
         let yes = self.b.bool_literal(true);
         let live = point.pending.iter().fold(yes, |all, c| self.b.and(all, c.holds()));
@@ -210,7 +210,14 @@ impl Nest<'_, '_> {
     }
 
     /// `by atomic`: blocks combine their states in one word, which the last of them takes.
-    fn combine_words(&mut self, layout: &Layout, word: Word, first: u16, own: &Contribution, starts: &[Vec<ValueId>]) {
+    fn combine_words(
+        &mut self,
+        layout: &GridPartials,
+        word: Word,
+        first: u16,
+        own: &Contribution,
+        starts: &[Vec<ValueId>],
+    ) {
         let memory = Memory::Workspace(first + 1);
         let one = self.b.index_literal(self.index, 1);
         let site = Site { partials: one, ..own.site };
@@ -247,7 +254,7 @@ impl Nest<'_, '_> {
     }
 
     /// Each block writes its states, and the last of the group goes on.
-    fn write_partials(&mut self, layout: &Layout, first: u16, own: &Contribution) {
+    fn write_partials(&mut self, layout: &GridPartials, first: u16, own: &Contribution) {
         self.b.begin_if(own.writes);
         for (a, states) in own.states.iter().enumerate() {
             let at = self.partial(layout, own.site, a, own.number);
@@ -264,7 +271,7 @@ impl Nest<'_, '_> {
     /// The last block merges the partials: each of the threads that share a result takes a run of them.
     fn merge_partials(
         &mut self,
-        layout: &Layout,
+        layout: &GridPartials,
         first: u16,
         reduction: AlgorithmValue,
         own: &Contribution,

@@ -148,7 +148,7 @@ enum Which {
 
 /// What blocks share of a stage.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct GridPartials {
     /// What tells groups apart, outermost first: axes of the block, then loops.
     groups: Vec<(Which, Count)>,
     /// Results of a thread in one group.
@@ -201,7 +201,7 @@ fn states(stage: &Stage, reduction: AlgorithmValue) -> Vec<ElementType> {
     }
 }
 
-impl Layout {
+impl GridPartials {
     /// What the blocks of a stage share; none if none of them share results. A block has so many threads.
     pub(super) fn of(stage: &Stage, threads: u32) -> Option<Self> {
         let partials: Vec<AxisId> = stage.across_blocks().collect();
@@ -284,6 +284,6 @@ impl Layout {
 /// What blocks share of each stage; none if a size cannot be written down.
 pub fn workspaces<'a>(stages: impl Iterator<Item = &'a Stage>, facts: &Facts) -> Option<Vec<Vec<Workspace>>> {
     // How many threads a block has changes nothing about them.
-    let each = stages.map(|stage| Layout::of(stage, 1).map_or(Some(Vec::new()), |l| l.workspaces(stage, facts)));
+    let each = stages.map(|stage| GridPartials::of(stage, 1).map_or(Some(Vec::new()), |l| l.workspaces(stage, facts)));
     each.collect()
 }

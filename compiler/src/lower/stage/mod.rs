@@ -14,12 +14,13 @@ mod units;
 use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;
 
-use crate::domain::{Arithmetic, AxisId};
+use crate::domain::AxisId;
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::lower::arithmetic::Emit;
 use crate::lower::defect::Defect;
-use crate::lower::grid_reduce::{self, Layout};
+use crate::lower::grid_reduce::{self, GridPartials};
 use crate::lower::nested_stage::{Instance, Storage};
 use crate::lower::role_pipeline;
 use crate::lower::staging::{Copy, Held};
@@ -28,34 +29,6 @@ use crate::plan::Analysed;
 use crate::program::Program;
 use crate::schedule::vector::Vector;
 use crate::schedule::{Stage, accesses};
-
-/// Index arithmetic as instructions.
-struct Emit<'a> {
-    b: &'a mut Builder,
-    index: Type,
-}
-
-impl Arithmetic for Emit<'_> {
-    type Value = ValueId;
-    fn size(&mut self, e: &Expr) -> ValueId {
-        size(self.b, e, self.index)
-    }
-    fn add(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
-        self.b.index_add(*a, *b)
-    }
-    fn mul(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
-        self.b.index_mul(*a, *b)
-    }
-    fn div(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
-        self.b.index_div(*a, *b)
-    }
-    fn modulo(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
-        self.b.index_mod(*a, *b)
-    }
-    fn xor(&mut self, a: &ValueId, b: &ValueId, _bound: &Expr) -> ValueId {
-        self.b.index_xor(*a, *b)
-    }
-}
 
 /// The state of one descent into the nest.
 #[derive(Clone)]
@@ -101,7 +74,7 @@ pub(super) struct Nest<'a, 'b> {
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
     /// What blocks that share results share beside, from that workspace on.
-    across: Option<(Layout, u16)>,
+    across: Option<(GridPartials, u16)>,
     /// Its position among all.
     pub(super) own: usize,
     /// For each axis, whether the number of a thread is part of its value.
@@ -227,7 +200,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         accumulators: Vec::new(),
         of_terms: Vec::new(),
         copies: copies.to_vec(),
-        across: Layout::of(stage, threads).zip(workspaces.get(own).copied()),
+        across: GridPartials::of(stage, threads).zip(workspaces.get(own).copied()),
         targets: Vec::new(),
         index,
         around,

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::{Nest, Point};
+use super::{Emit, Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Type, ValueId};
 use crate::lower::grid_reduce;
@@ -62,58 +62,23 @@ impl Nest<'_, '_> {
             }
         }
         let thread = self.b.thread_in_role();
-        let mut number = self.b.index_convert(thread, self.index);
+        let thread = self.b.index_convert(thread, self.index);
         let distribution = &stage.distribution;
-        if let Some(size) = distribution.owner.threads() {
-            let threads = self.b.index_literal(self.index, size as i64);
-            number = self.b.index_mod(number, threads);
-        }
-        let first = number;
-        // Of each level, what is left of the number that it divides.
-        let mut rests: Vec<ValueId> = Vec::new();
-        for level in &distribution.levels {
-            let leaves = &level.leaves;
-            let axes: Vec<AxisId> = leaves.iter().map(|leaf| leaf.0).collect();
-            number = match level.from {
-                schedule::From::Level(at) => rests[at],
-                schedule::From::Thread(pitch, modulo) => {
-                    let pitch = self.b.index_literal(self.index, pitch as i64);
-                    let digit = self.b.index_div(first, pitch);
-                    match modulo {
-                        Some(modulo) => {
-                            let modulo = self.b.index_literal(self.index, modulo as i64);
-                            self.b.index_mod(digit, modulo)
-                        }
-                        None => digit,
-                    }
-                }
-            };
-            // Units before the first one with work are counted as if they came after the last one.
-            if level.low > 0 {
-                let of_block = distribution.owner.threads().unwrap_or_else(|| threads.into());
-                let around = match level.from {
-                    schedule::From::Level(at) => distribution.levels[at].size,
-                    schedule::From::Thread(pitch, modulo) => modulo.unwrap_or((of_block + pitch - 1) / pitch),
-                };
-                let less = self.b.index_literal(self.index, (around - level.low * level.size) as i64);
-                let around = self.b.index_literal(self.index, around as i64);
-                let turned = self.b.index_add(number, less);
-                number = self.b.index_mod(turned, around);
-            }
-            let size = self.b.index_literal(self.index, level.size as i64);
-            let unit = self.b.index_div(number, size);
-            number = self.b.index_mod(number, size);
-            rests.push(number);
-            self.unpack(unit, &axes, &|this, n| this.b.index_literal(this.index, leaves[n].1 as i64), point);
-            if level.ends || level.low > 0 {
-                let count = self.b.index_literal(self.index, level.count() as i64);
-                guards.push(self.b.index_compare(Compare::Lt, unit, count));
+        let mut emit = Emit { b: self.b, index: self.index };
+        for digit in schedule::digits(stage) {
+            let value = digit.path.of(&mut emit, &thread);
+            point.values[digit.leaf] = Some(value);
+            if digit.is_partial {
+                let count = emit.b.index_literal(emit.index, digit.extent as i64);
+                guards.push(emit.b.index_compare(Compare::Lt, value, count));
             }
         }
         // Of threads that nothing tells apart the first one runs an output beside another one.
         if stage.beside.is_some() && distribution.finest().unwrap_or_else(|| threads.into()) > 1 {
+            let alike = schedule::holders(stage).left(schedule::Holder::Thread);
+            let alike = alike.of(&mut Emit { b: self.b, index: self.index }, &thread);
             let first = self.b.index_literal(self.index, 0);
-            guards.push(self.b.index_compare(Compare::Eq, number, first));
+            guards.push(self.b.index_compare(Compare::Eq, alike, first));
         }
         // A bound that only the facts give is larger than some extents, and one unit is more than a reduction without
         // terms has.

@@ -29,10 +29,11 @@ use tilewright_kernel::format::Format;
 use crate::kernel_ir::UnaryOp;
 use crate::proof::row::{Known, integers, wrapped};
 
-use ElementType::{Bf16, E4m3, E5m2, F16, F32, F64, Tf32};
+use super::field::{class, contains, inverse, mix, product};
+use ElementType::{F32, F64};
 
 /// The modulus, a prime.
-const P: u64 = (1 << 61) - 1;
+pub(super) const P: u64 = (1 << 61) - 1;
 /// Integers of less magnitude stand for themselves.
 const SMALL: u64 = 1 << 32;
 /// Where freedom needs no field: the bits of a symbol that say of which type it is, and the one that negates it.
@@ -107,59 +108,6 @@ pub(in crate::proof) struct Algebra {
     /// Drawn integers are mostly indices: the largest extent.
     reach: i64,
     tables: RefCell<Tables>,
-}
-
-/// A hash (the finaliser of splitmix64 after each word).
-pub(in crate::proof) fn mix(words: [u64; 4]) -> u64 {
-    words.into_iter().fold(0x9E37_79B9_7F4A_7C15, |hash, word| {
-        let hash = (hash ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        hash ^ hash >> 31
-    })
-}
-
-fn product(a: i64, b: i64) -> i64 {
-    (a.unsigned_abs() as u128 * b.unsigned_abs() as u128 % u128::from(P)) as i64
-}
-
-/// 1/a by Fermat; of 0 nothing.
-fn inverse(a: i64) -> Option<i64> {
-    let (mut power, mut left, mut result) = (a, P - 2, 1);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = product(result, power);
-        }
-        power = product(power, power);
-        left >>= 1;
-    }
-    (a != 0).then_some(result)
-}
-
-fn class(ty: ElementType) -> u64 {
-    match ty {
-        F64 => 0,
-        F32 => 1,
-        Tf32 => 2,
-        F16 => 3,
-        Bf16 => 4,
-        E4m3 => 5,
-        _ => 6,
-    }
-}
-
-/// Whether every number of the type with a class is one of another type.
-fn contains(ty: ElementType, of: u64) -> bool {
-    let within: &[ElementType] = match ty {
-        F64 => return true,
-        F32 => &[F32, Tf32, F16, Bf16, E4m3, E5m2],
-        Tf32 => &[Tf32, F16, Bf16, E4m3, E5m2],
-        F16 => &[F16, E4m3, E5m2],
-        Bf16 => &[Bf16, E4m3, E5m2],
-        E4m3 => &[E4m3],
-        _ => &[E5m2],
-    };
-    within.iter().any(|ty| class(*ty) == of)
 }
 
 impl Algebra {

@@ -6,6 +6,7 @@
 //! **Approximation.** The algebra's: what it takes for equal, see there.
 
 mod algebra;
+mod field;
 mod math;
 mod spec;
 
@@ -17,7 +18,8 @@ use std::collections::BTreeMap;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Algorithm, Binary};
 
-pub(super) use algebra::{Algebra, mix};
+pub(super) use algebra::Algebra;
+pub(super) use field::mix;
 
 use super::Stop;
 use super::launch::Launch;

@@ -37,100 +37,28 @@
 //!     1 to [`ARRIVAL_LIMIT`] arrivals; who releases one comes in whole warps. A role that meets in all blocks of a
 //!     cluster does so at a barrier of its own, with an arrival for each of its warps there.
 
+mod copies;
+mod problem;
+mod roles;
+mod types;
+
+pub use problem::{Fault, Problem};
+use types::{literal_fits, types_fit, updates};
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::Argument;
 
 use super::{
-    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Facts, Kernel, Mbarrier, MbarrierId, Memory, Op, ParameterKind,
-    Receivers, RegionId, Role, Sharing, Statement, StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
-    VariableId, arithmetic_type,
+    AtomicUpdate, Kernel, MbarrierId, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement,
+    StatementKind, Type, Value, ValueId, VariableId,
 };
-use crate::target::{
-    ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, FETCHED_BYTES, ROLE_LIMIT, WARP, WARPGROUP, register_limit,
-};
+use crate::target::{ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, WARP, WARPGROUP};
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;
-
-/// A violated property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Source statement that the offending one serves; 0 for none.
-    pub line: u32,
-    /// What is wrong.
-    pub problem: Problem,
-}
-
-/// What can be wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem {
-    /// An id refers to nothing.
-    NoSuchId,
-    /// A region belongs to two statements.
-    RegionUsedTwice(RegionId),
-    /// A value is used where it is not bound.
-    NotInScope(ValueId),
-    /// A value is bound twice, or bound by a statement of the wrong kind.
-    BadBinding(ValueId),
-    /// A variable is used where it is not declared, or declared twice.
-    VariableNotInScope(VariableId),
-    /// The operation of this value does not take operands of these types, or does not have this type.
-    BadTypes(ValueId),
-    /// A literal does not fit its type.
-    BadLiteral(ValueId),
-    /// A load or store of something other than a tensor parameter with an address argument.
-    NotATensor(u16),
-    /// A store to a parameter that the kernel does not write.
-    ReadOnly(u16),
-    /// The number of lanes is no power of two or too large.
-    BadLanes(u32),
-    /// An offset, count, condition, lane, alternative or variable's value has the wrong type.
-    BadOperand(ValueId),
-    /// The number of alternatives is not that of the lanes.
-    BadAlternatives(u32),
-    /// No argument passes this scalar.
-    ScalarNotPassed(u16),
-    /// No argument passes this dimension.
-    DimNotPassed(u16),
-    /// A buffer in shared memory that does not exist.
-    NotABuffer(u32),
-    /// A barrier that does not exist.
-    NotABarrier(u32),
-    /// A slot that is not known to be one of a buffer, or to have a barrier.
-    NotASlot(ValueId),
-    /// A tensor map that does not exist or is not passed, or a start with another number of dimensions.
-    NotAMap(u16),
-    /// A place that is not known to be in a slot of the buffer, with all that is copied there.
-    OutsideBuffer(ValueId),
-    /// A run cannot have so many bytes.
-    BadRun(u32),
-    /// No fetch moves so many elements of this type, or it moves them to another type.
-    BadFetch(u32),
-    /// A fetch from a tensor that the kernel writes.
-    NotConstant(u16),
-    /// No two lanes differ by this mask.
-    BadMask(u32),
-    /// A barrier of warps or warpgroups in a block of so many threads, which has a part of one.
-    PartOfUnit(u32),
-    /// A workspace that does not exist, is not passed, or is no counter where one is needed.
-    NotAWorkspace(u16),
-    /// An update that this workspace's type does not have.
-    BadUpdate(u16),
-    /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
-    NotCollective,
-    /// A block cannot have so many threads.
-    BadThreads(u32),
-    /// Roles that cannot be these: their warps, registers, or place.
-    BadRoles,
-    /// A barrier cannot have so many arrivals.
-    BadArrivals(u32),
-    /// A cluster cannot have so many blocks, or not for this statement.
-    BadCluster(u32),
-}
 
 /// Checks the properties of this room.
 ///
@@ -427,86 +355,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether warps can have these roles.
-    fn are_roles(&self, roles: &[Role]) -> bool {
-        let threads = self.kernel.signature.threads;
-        let warps = threads / WARP;
-        let apart = |(n, role): (usize, &Role)| {
-            roles[..n].iter().all(|o| o.warps.end <= role.warps.start || role.warps.end <= o.warps.start)
-        };
-        let group = WARPGROUP / WARP;
-        let ranges = roles.iter().enumerate().all(apart)
-            && roles.iter().all(|r| r.warps.start < r.warps.end && r.warps.end <= warps)
-            && (1..=ROLE_LIMIT).contains(&roles.len())
-            && threads.is_multiple_of(WARP);
-        let usual = register_limit(threads);
-        let given = |role: &Role| {
-            role.registers.is_none_or(|n| {
-                let whole = role.warps.start.is_multiple_of(group) && role.warps.end.is_multiple_of(group);
-                whole && n.is_multiple_of(8) && (24..=240).contains(&n)
-            })
-        };
-        let meeting = |(n, role): (usize, &Role)| {
-            let Some(cluster_mbarrier) = role.cluster_mbarrier else { return true };
-            let arrivals = role.warps.len() as u32 * self.kernel.signature.cluster;
-            self.kernel.barriers.get(cluster_mbarrier.index()) == Some(&Mbarrier { slots: 1, arrivals })
-                && roles[..n].iter().all(|other| other.cluster_mbarrier != role.cluster_mbarrier)
-        };
-        let taken: u32 = roles.iter().map(|r| r.warps.len() as u32 * r.registers.unwrap_or(usual)).sum();
-        let rest = warps.saturating_sub(roles.iter().map(|r| r.warps.len() as u32).sum());
-        ranges
-            && roles.iter().all(given)
-            && roles.iter().enumerate().all(meeting)
-            && taken + rest * usual <= usual * warps
-    }
-
-    /// Depths grow by one, which also bounds the recursion by the number of regions.
-    fn nested(&mut self, inner: RegionId, outer: RegionId) {
-        let depth = |id: RegionId| self.kernel.regions.get(id.index()).map(|r| r.depth);
-        if depth(inner).is_none() || depth(inner) != depth(outer).map(|d| d + 1) {
-            return self.fault(Problem::NoSuchId);
-        }
-        self.region(inner);
-    }
-
-    /// A region that runs as often as a value says: all threads come if they agree on it.
-    fn nested_where(&mut self, decides: ValueId, inner: RegionId, outer: RegionId) {
-        let facts = self.kernel.values.get(decides.index()).map_or(Facts::NONE, |v| v.facts);
-        let threads = match self.threads {
-            Threads::Elected => Threads::Elected,
-            Threads::Cluster if facts.uniform && !facts.cluster => Threads::All,
-            threads if facts.uniform => threads,
-            _ => Threads::Some,
-        };
-        let before = std::mem::replace(&mut self.threads, threads);
-        self.nested(inner, outer);
-        self.threads = before;
-    }
-
-    fn collective(&mut self, threads: Threads) {
-        let more = (self.threads, threads) == (Threads::Cluster, Threads::All);
-        self.expect(self.threads == threads || more, Problem::NotCollective);
-    }
-
-    /// A statement of blocks of a cluster.
-    fn clusters(&mut self) {
-        let blocks = self.kernel.signature.cluster;
-        self.expect(blocks > 1, Problem::BadCluster(blocks));
-    }
-
-    /// An access of another block's memory: shared memory alone is in reach.
-    fn peers(&mut self, memory: Memory) {
-        self.clusters();
-        self.expect(self.threads != Threads::Elected, Problem::NotCollective);
-        if let Some(other) = match self.kernel.home(memory) {
-            Memory::Buffer(_) => None,
-            Memory::Parameter(number) => Some(Problem::NotABuffer(number.into())),
-            Memory::Workspace(number) => Some(Problem::NotABuffer(number.into())),
-        } {
-            self.fault(other);
-        }
-    }
-
     fn barrier(&mut self, barrier: MbarrierId, slot: ValueId) {
         let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
@@ -521,60 +369,6 @@ impl Checker<'_> {
         let range = self.kernel.values.get(slot.index()).map(|v| v.facts.range);
         let known = range.is_some_and(|r| r.low >= 0 && r.high < i64::from(slots));
         self.expect(known, Problem::NotASlot(slot));
-    }
-
-    fn fetch(&mut self, fetch: &CpAsync) {
-        let CpAsync { parameter, from, buffer, to, lanes, predicate } = fetch;
-        self.expect(self.threads != Threads::Elected, Problem::NotCollective);
-        let read = self.access(Memory::Parameter(*parameter), *from, *lanes, false);
-        let written = self.access(Memory::Buffer(*buffer), *to, *lanes, true);
-        let bytes = read.and_then(Type::element).map_or(0, |e| e.bytes().saturating_mul(*lanes));
-        self.expect(read == written && FETCHED_BYTES.contains(&bytes), Problem::BadFetch(*lanes));
-        let kind = self.kernel.signature.parameters.get(usize::from(*parameter)).map(|p| p.kind);
-        let constant = matches!(kind, Some(ParameterKind::Tensor { written: false }));
-        self.expect(constant, Problem::NotConstant(*parameter));
-        if let Some(predicate) = predicate {
-            self.operand(*predicate, |ty| ty == Type::PRED);
-        }
-    }
-
-    fn transfer(&mut self, transfer: &BulkCopy) {
-        let BulkCopy { part, buffer, slot, offset, barrier, evict: _, multicast } = transfer;
-        if let Some(mask) = multicast {
-            self.operand(*mask, |ty| ty == Type::I32);
-            self.clusters();
-            self.expect(barrier.is_some(), Problem::BadOperand(*mask));
-        }
-        let signature = &self.kernel.signature;
-        let buffer_of = self.kernel.buffers.get(buffer.index());
-        self.expect(buffer_of.is_some(), Problem::NotABuffer(buffer.0));
-        // Of a tile, whose size is the map's, at least one element is there.
-        let mut copied = 1;
-        match part {
-            TensorPart::Tile { map, start } => {
-                let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
-                let passed = signature.arguments.contains(&Argument::Map(*map));
-                let fits = rank == Some(start.len()) && (1..=5).contains(&start.len());
-                self.expect(passed && fits, Problem::NotAMap(*map));
-                for value in start {
-                    self.operand(*value, |ty| ty == Type::I32);
-                }
-            }
-            TensorPart::Run { parameter, offset, bytes } => {
-                self.access(Memory::Parameter(*parameter), *offset, 1, barrier.is_none());
-                self.expect(*bytes > 0 && bytes.is_multiple_of(16), Problem::BadRun(*bytes));
-                copied = i64::from(bytes / buffer_of.map_or(1, |b| b.element.bytes()));
-            }
-        }
-        self.operand(*offset, |ty| ty == Type::I32);
-        let place = self.kernel.values.get(offset.index()).map(|v| v.facts.range);
-        let elements = buffer_of.map_or(0, |b| i64::from(b.elements));
-        let inside = place.is_some_and(|r| r.low >= 0 && r.high.saturating_add(copied) <= elements);
-        self.expect(inside, Problem::OutsideBuffer(*offset));
-        self.slot(*slot, buffer_of.map_or(0, |b| b.slots));
-        if let Some(barrier) = barrier {
-            self.barrier(*barrier, *slot);
-        }
     }
 
     fn open(&mut self, value: ValueId) {
@@ -675,84 +469,4 @@ impl Checker<'_> {
         }
         self.open(id);
     }
-}
-
-/// Whether memory has an update of this type.
-fn updates(op: AtomicOp, ty: Type) -> bool {
-    use ElementType::{F32, F64, U32, U64};
-    match op {
-        AtomicOp::Add => matches!(ty, Type::Element(F32 | F64 | U32 | U64)),
-        AtomicOp::Max | AtomicOp::Or => matches!(ty, Type::Element(U32 | U64)),
-    }
-}
-
-fn literal_fits(ty: Type, bits: u64) -> bool {
-    match ty {
-        Type::I32 => i32::try_from(bits as i64).is_ok(),
-        Type::I64 => true,
-        Type::Element(ElementType::Bool) => bits <= 1,
-        Type::Element(element) => element.bytes() == 8 || bits >> (8 * element.bytes()) == 0,
-    }
-}
-
-/// Whether a pure operation takes operands of these types and gives a value of this one; none if an operand does not
-/// exist.
-fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Option<bool> {
-    use ElementType::{Bool, F32, F64, I32, I64, U32, U64};
-    let arithmetic = |ty: Type| ty.element().is_some_and(|e| arithmetic_type(e) == e);
-    let wide_integer = |ty: Type| matches!(ty, Type::Element(I32 | U32 | I64 | U64));
-    let float = |ty: Type| matches!(ty, Type::Element(F32 | F64));
-    let all = |operands: &[ValueId], wanted: Type| operands.iter().all(|id| type_of(*id) == Some(wanted));
-    Some(match op {
-        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => false,
-        Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
-        Op::BlockIndex | Op::BlockCount | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
-        Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
-        Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {
-            ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)
-        }
-        Op::ConvertIndex(a) => ty.is_index() && type_of(a)?.is_index(),
-        Op::Select(condition, a, b) => type_of(condition)? == Type::PRED && all(&[a, b], ty),
-        Op::Unary(op, a) => {
-            let domain = match op {
-                UnaryOp::Neg | UnaryOp::Abs => arithmetic(ty) && ty != Type::PRED,
-                UnaryOp::Not => arithmetic(ty) && !float(ty),
-                UnaryOp::Floor | UnaryOp::RoundEven | UnaryOp::Sqrt | UnaryOp::Recip => float(ty),
-                _ => ty == Type::Element(F32),
-            };
-            domain && all(&[a], ty)
-        }
-        Op::Binary(op, a, b) => {
-            let domain = match op {
-                Binary::Add | Binary::Sub | Binary::Mul | Binary::Div => float(ty) || wide_integer(ty),
-                Binary::Max | Binary::Min => float(ty) || wide_integer(ty),
-                Binary::MaxNum | Binary::MinNum => float(ty),
-                Binary::Rem => wide_integer(ty),
-                Binary::And | Binary::Or | Binary::Xor => wide_integer(ty) || ty == Type::PRED,
-            };
-            domain && all(&[a, b], ty)
-        }
-        Op::MulHigh(a, b) => wide_integer(ty) && all(&[a, b], ty),
-        Op::Shift(_, a, amount) => wide_integer(ty) && all(&[a], ty) && all(&[amount], Type::Element(U32)),
-        Op::Compare(_, a, b) => {
-            let operand = type_of(a)?;
-            ty == Type::PRED && arithmetic(operand) && operand != Type::PRED && all(&[b], operand)
-        }
-        Op::Fma(a, b, c) => float(ty) && all(&[a, b, c], ty),
-        Op::Cast(a) => {
-            let from = type_of(a)?.element()?;
-            // As in Rust, nothing is cast to bool.
-            ty.element().is_some_and(|to| to != Bool && to != from)
-        }
-        Op::Bits(a) => {
-            let from = type_of(a)?.element()?;
-            ty.element().is_some_and(|to| to.bytes() == from.bytes() && to != Bool && from != Bool)
-        }
-        Op::FromIndex(a) => type_of(a)?.is_index() && ty.element().is_some_and(|to| to != Bool),
-        Op::ToIndex(a) => {
-            let from = type_of(a)?.element()?;
-            let narrow = from.bytes() < 4 || from == I32;
-            from.is_integer() && (ty == Type::I64 || ty == Type::I32 && narrow)
-        }
-    })
 }

@@ -54,6 +54,8 @@
 //! branches and loops share them or what one of them does says something of another (`guards`), while these have one
 //! value and in the next iteration; others are taken both ways.
 
+mod ordered;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -62,11 +64,10 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
-use super::pending_accesses::{self, Accesses, Since};
+use super::pending_accesses::Since;
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    Access, AccessKind, BufferId, Effects, Engine, InRoles, Inside, Kernel, MbarrierId, Memory, Op, ParameterKind,
-    Receivers, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
+    BufferId, Engine, InRoles, Inside, Kernel, Op, RegionId, Sharing, Statement, StatementKind, ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
 
@@ -360,206 +361,6 @@ impl<'a> Pass<'a> {
         }
         sides
     }
-
-    fn is_written(&self, parameter: u16) -> bool {
-        let of = self.kernel.signature.parameters.get(usize::from(parameter));
-        of.is_some_and(|of| matches!(of.kind, ParameterKind::Tensor { written: true, .. }))
-    }
-
-    /// Takes in an access to memory other than shared; whether it is ordered.
-    fn is_ordered_abroad(&self, access: Access, place: Place, since: &mut Since) -> bool {
-        let shared = match access.memory {
-            Memory::Workspace(_) => true,
-            Memory::Parameter(parameter) => self.is_written(parameter),
-            Memory::Buffer(_) => false,
-        };
-        if access.by == Engine::Tma {
-            // Whoever is elected, it need not be the first thread.
-            since.abroad |= shared;
-            return true;
-        }
-        let read_only = matches!(access.memory, Memory::Workspace(_)) && access.reads();
-        since.abroad |= shared && !place.first && !read_only;
-        let alone = self.kernel.signature.threads == 1;
-        !shared || place.first || alone || !since.arrived || !self.last.contains(&place.region)
-    }
-
-    /// Who waits for each other at a statement.
-    fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
-        let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
-        match kind {
-            // One lane arrives for its warp: the others have come there.
-            StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Sharing::Warp),
-            StatementKind::BarSyncWarpgroup => Some(Sharing::Warpgroup),
-            StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(weaker.unwrap_or(Sharing::Block)),
-            _ => None,
-        }
-    }
-
-    /// Whether what accessed a buffer is ordered with a later access of it.
-    fn is_behind(&self, before: &Accesses, later: Group) -> bool {
-        before.iter().all(|(access, among)| self.dependences.sharing(access, later) <= among)
-    }
-
-    /// Takes in a statement; whether it is ordered.
-    fn is_ordered(&self, kind: &StatementKind, effects: &Effects<'_>, place: Place, since: &mut Since) -> bool {
-        self.is_ordered_in_cluster(kind, effects, since)
-            && effects.accesses().all(|access| match access.buffer() {
-                // What counts arrivals at it is no access of a thread: see below.
-                _ if matches!(kind, StatementKind::LastBlockTicket { .. }) => true,
-                Some(buffer) => self.is_access_ordered(access, buffer, effects.barrier, place, since),
-                None => self.is_ordered_abroad(access, place, since),
-            })
-            && self.is_event_ordered(kind, place, since)
-    }
-
-    /// The same, of what blocks of a cluster know of each other.
-    fn is_ordered_in_cluster(&self, kind: &StatementKind, effects: &Effects<'_>, since: &mut Since) -> bool {
-        // An instance begins: what others wrote before belongs to the last one.
-        let begun = match kind {
-            StatementKind::LifetimeStart { buffer, .. } => Some((*buffer, false)),
-            _ => None,
-        };
-        let by_thread = effects.accesses().filter(|access| access.by != Engine::Tma);
-        let accessed = by_thread.filter_map(|a| Some((a.buffer()?, a.of_cluster && a.kind == AccessKind::Write)));
-        begun.into_iter().chain(accessed).all(|(buffer, spreads)| {
-            let of = &mut since.in_cluster;
-            if spreads {
-                let is_free = of.is_free(&self.alias_of, buffer);
-                of.spread[buffer.index()] = true;
-                return is_free;
-            }
-            of.touched[buffer.index()] = true;
-            let place = self.alias_of[buffer.index()];
-            !(0..of.spread.len()).any(|n| of.spread[n] && self.alias_of[n] == place)
-        })
-    }
-
-    /// Takes in an access of a buffer, of a copy with its barrier if it has one; whether it is ordered.
-    fn is_access_ordered(
-        &self,
-        access: Access,
-        buffer: BufferId,
-        barrier: Option<MbarrierId>,
-        Place { region, group, .. }: Place,
-        since: &mut Since,
-    ) -> bool {
-        let alone = self.kernel.signature.threads == 1;
-        let is_handed = self.roles.only_hands(buffer, region);
-        let is_own = alone || is_handed || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
-        match (access.by, access.kind, group) {
-            // Each access by threads is of a group; an access of none is ordered with nothing.
-            (Engine::Thread | Engine::CpAsync, _, None) => false,
-            (Engine::Thread, AccessKind::Read, Some(group)) => {
-                let uses = since.of(buffer);
-                let is_behind = is_own || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
-                // What was fetched may be of any age.
-                let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
-                since.read(buffer, pending_accesses::Access::of(group), instances);
-                is_behind
-            }
-            (Engine::Thread, AccessKind::Write, Some(group)) => {
-                let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
-                since.write(buffer, pending_accesses::Access::of(group));
-                let is_alone = alone || !since.is_elsewhere(&self.alias_of, buffer);
-                is_handed || is_new && !since.awaited && is_alone
-            }
-            (Engine::CpAsync, _, Some(group)) => {
-                let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
-                since.fetch(buffer, pending_accesses::Access::of(group));
-                is_new
-            }
-            (Engine::Tma, ..) if access.of_cluster && since.in_cluster.begun => false,
-            (Engine::Tma, ..) if is_handed => !since.ready,
-            (Engine::Tma, AccessKind::Write, _) => {
-                let admits = |barrier: MbarrierId| {
-                    // Where roles hand it over, all blocks have said that it may be filled.
-                    !access.of_cluster
-                        || self.roles.hands(barrier.index())
-                        || since.in_cluster.admits(&self.alias_of, buffer, barrier.index())
-                };
-                let uses = since.of(buffer);
-                barrier.is_some_and(admits)
-                    && !since.ready
-                    && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
-            }
-            (Engine::Tma, AccessKind::Read, _) => !since.published && since.of(buffer).written.is_empty(),
-        }
-    }
-
-    /// Takes in what a statement says or waits for; whether it is ordered.
-    fn is_event_ordered(&self, kind: &StatementKind, place: Place, since: &mut Since) -> bool {
-        let alone = self.kernel.signature.threads == 1;
-        let is_warp = self.roles.threads(place.region).len() as u32 <= WARP;
-        match kind {
-            StatementKind::LifetimeStart { buffer, .. } => {
-                since.renew(*buffer);
-                true
-            }
-            StatementKind::CpAsyncWaitGroup { pending } => {
-                since.land(*pending == 0);
-                true
-            }
-            StatementKind::LastBlockTicket { .. } => {
-                since.arrived = true;
-                alone || !since.abroad
-            }
-            StatementKind::FenceProxyAsync => {
-                since.published = true;
-                true
-            }
-            StatementKind::BulkWaitGroupRead { .. } => {
-                since.awaited = true;
-                true
-            }
-            StatementKind::MbarrierExpectTx { barrier, .. } => {
-                // Whoever starts what roles hand over has waited for an empty slot; a warp is together again then.
-                let hands = |n: usize| self.roles.hands(n);
-                let waits = |n: usize| n == barrier.index() || !is_warp && hands(n) && hands(barrier.index());
-                !since.ready && (alone || !(0..since.waited.len()).any(|n| since.waited[n] && waits(n)))
-            }
-            StatementKind::MbarrierWait { barrier, .. } => {
-                since.waited[barrier.index()] = true;
-                since.in_cluster.waited[barrier.index()] = true;
-                !since.ready
-            }
-            StatementKind::BulkCopy(transfer) => {
-                // What tensor a tile is of is not known here.
-                since.abroad |= matches!(transfer.part, TensorPart::Tile { .. });
-                true
-            }
-            StatementKind::CpAsyncMbarrierArrive { .. } => !since.ready,
-            StatementKind::MbarrierArrive { to: Receivers::All | Receivers::One(_), .. } => {
-                since.in_cluster.told = true;
-                !since.in_cluster.begun
-            }
-            // What these do are accesses, or it is in `flow`, or nobody waits for it.
-            StatementKind::Load(_)
-            | StatementKind::LoadDsmem { .. }
-            | StatementKind::Store(_)
-            | StatementKind::StoreDsmemAll(_)
-            | StatementKind::AtomicUpdate(_)
-            | StatementKind::CpAsync(_)
-            | StatementKind::BarSync
-            | StatementKind::BarSyncWarpgroup
-            | StatementKind::BarWarpSync
-            | StatementKind::BarrierCluster
-            | StatementKind::BarRedOr { .. }
-            | StatementKind::Elect(_)
-            | StatementKind::Roles(_)
-            | StatementKind::MbarrierArrive { to: Receivers::Own, .. }
-            | StatementKind::If(_)
-            | StatementKind::Loop(_)
-            | StatementKind::Let(_)
-            | StatementKind::Declare(..)
-            | StatementKind::Set(..)
-            | StatementKind::Shuffle { .. }
-            | StatementKind::CpAsyncCommitGroup
-            | StatementKind::GridDependencyWait
-            | StatementKind::GridDependencyLaunch
-            | StatementKind::BulkCommitGroup => true,
-        }
-    }
 }
 
 /// Where a statement stands.
@@ -640,5 +441,4 @@ fn as_one(paths: Paths) -> Paths {
 }
 
 #[cfg(test)]
-#[path = "barrier_elimination_tests.rs"]
 mod tests;

@@ -6,18 +6,18 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 
 use super::*;
-use crate::kernel_ir::{Dimension, Kernel, Parameter, Range, Signature, Statement, StatementKind};
+use crate::kernel_ir::{Dimension, Kernel, Memory, Parameter, Range, Signature, Statement, StatementKind};
 use crate::lower::barrier_elimination;
 use crate::lower::emit::tests::machine::{from_bytes, launch, to_bytes};
 use crate::lower::emit::tests::{printed, tensor, text};
 use crate::proof::{self, Launch, Tensor, Verdict};
 
-const fn reduced(stride: u32, extent: u32) -> Digit {
-    Digit { stride, extent, low: 0, reduced: true }
+const fn reduced(stride: i128, extent: i128) -> Digit {
+    digit(Number::Member, stride, extent, 0)
 }
 
-const fn kept(stride: u32, extent: u32) -> Digit {
-    Digit { stride, extent, low: 0, reduced: false }
+const fn kept(stride: i128, extent: i128) -> Digit {
+    digit(Number::Group, stride, extent, 0)
 }
 
 fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
@@ -34,16 +34,17 @@ fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
     let of = |thread: u32| {
         let (mut rest, mut group, mut place) = (thread, 0, 0);
         for digit in digits {
-            rest = rest.checked_sub(digit.low)?;
-            let value = rest / digit.stride;
-            rest %= digit.stride;
-            if value >= digit.extent {
+            let [low, stride, extent] = [digit.low, digit.stride, digit.extent].map(|n| n as u32);
+            rest = rest.checked_sub(low)?;
+            let value = rest / stride;
+            rest %= stride;
+            if value >= extent {
                 return None;
             }
-            let count = if digit.reduced { &mut place } else { &mut group };
-            *count = *count * digit.extent + value;
+            let count = if digit.source == Some(Number::Member) { &mut place } else { &mut group };
+            *count = *count * extent + value;
         }
-        let inner = digits.last().map_or(1, |digit| digit.stride);
+        let inner = digits.last().map_or(1, |digit| digit.stride as u32);
         Some((group * inner + rest, place))
     };
     (0..threads).map(of).collect()
@@ -138,7 +139,8 @@ fn check(of: Merged<'_>, seeds: std::ops::Range<u64>) {
     let text = if seeds.end > 1 { text(&kernel) } else { printed(&kernel) };
     assert!(!is_violated(&kernel, of), "{of:?}\n{kernel}");
     let (members, buffers) = inputs(of);
-    let size: u32 = of.digits.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+    let counted = of.digits.iter().filter(|d| d.source == Some(Number::Member));
+    let size = counted.map(|d| d.extent).product::<i128>() as u32;
     for seed in seeds {
         let (report, found) = launch(&kernel, &text, TURNS as i64, 1, &buffers, true, seed);
         assert!(report.is_clean(), "{of:?} {report}\n{kernel}");
@@ -290,14 +292,15 @@ fn random_layouts() {
             let extent = if next(2) == 0 { 1 << next(6) } else { 1 + next(12) };
             // Some begin after the first thread, at a unit or in between.
             let low = [0, 0, 0, stride * next(3), next(7)][next(5) as usize];
-            digits.insert(0, Digit { stride, extent, low, reduced: next(3) > 0 });
+            let of = if next(3) > 0 { Number::Member } else { Number::Group };
+            digits.insert(0, digit(of, stride.into(), extent.into(), low.into()));
             stride = low + stride * extent;
             if next(4) == 0 {
                 stride = if next(2) == 0 { stride.next_power_of_two() } else { stride + next(5) };
             }
         }
-        let last: u32 = digits.iter().map(|d| d.low + (d.extent - 1) * d.stride).sum();
-        let threads = last + digits[digits.len() - 1].stride + [0, next(40), 31 - last % 32][next(3) as usize];
+        let last = digits.iter().map(|d| d.low + (d.extent - 1) * d.stride).sum::<i128>() as u32;
+        let threads = last + digits[digits.len() - 1].stride as u32 + [0, next(40), 31 - last % 32][next(3) as usize];
         if threads > 300 {
             continue;
         }

@@ -5,9 +5,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
 
-use super::super::barrier_elimination;
 use super::*;
-use crate::kernel_ir::{Buffer, Builder, Dimension, Memory, Signature, Type};
+use crate::kernel_ir::{Buffer, Builder, Dimension, Memory, Range, Signature, Type};
+use crate::lower::barrier_elimination;
 use crate::proof::{Launch, Verdict, check};
 
 /// The largest N.

@@ -31,7 +31,7 @@ const PLACE_TERMS: usize = 64;
 
 /// The order of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct BufferLayout {
     /// Its axes, outermost first.
     pub axes: Vec<LaidOut>,
     /// The exchange of chunks inside spans of a slot.
@@ -89,7 +89,7 @@ pub struct Spot {
     pub opaque: Vec<Xor>,
 }
 
-impl Layout {
+impl BufferLayout {
     /// The layout of these axes, with their extents and what is left free after each.
     pub fn new(axes: impl IntoIterator<Item = (AxisId, Expr, i128)>) -> Self {
         let axes = axes.into_iter().map(|(axis, extent, pad)| LaidOut { axis, extent, pad, stride: Expr::constant(1) });
@@ -179,7 +179,7 @@ impl Stage {
     }
 
     /// The same in another layout.
-    pub fn place_in(&self, layout: &Layout) -> Expr {
+    pub fn place_in(&self, layout: &BufferLayout) -> Expr {
         let variable = |axis: AxisId| match self.domain.roots.iter().position(|root| *root == axis) {
             Some(root) => Family::ROOT.expr(root),
             None => Family::AXIS.expr(axis),
@@ -195,17 +195,17 @@ impl Stage {
     }
 
     /// Where the element with the indices `indices` would lie in a slot of a buffer of the stage, in a layout.
-    pub fn spot_in(&self, layout: &Layout, indices: &[Expr]) -> Spot {
+    pub fn spot_in(&self, layout: &BufferLayout, indices: &[Expr]) -> Spot {
         self.spot_of(layout, self.coordinates.iter().map(|c| c.at(indices)).collect())
     }
 
     /// Whether every axis of the layout is a coordinate.
-    pub fn is_of_coordinates(&self, layout: &Layout) -> bool {
+    pub fn is_of_coordinates(&self, layout: &BufferLayout) -> bool {
         layout.axes.iter().all(|a| self.domain.roots.contains(&a.axis))
     }
 
     /// The same of the element with these coordinates.
-    pub fn spot_of(&self, layout: &Layout, roots: Vec<Expr>) -> Spot {
+    pub fn spot_of(&self, layout: &BufferLayout, roots: Vec<Expr>) -> Spot {
         let (values, opaque) = if self.is_of_coordinates(layout) {
             let mut values: Vec<Option<Expr>> = vec![None; self.domain.axes.len()];
             for (root, value) in self.domain.roots.iter().zip(roots) {
@@ -236,15 +236,15 @@ pub(super) fn refuse(stage: &str, place: &'static str, ops: &[ast::Op], diags: &
 }
 
 /// The row-major order of the coordinates of a stage.
-pub(super) fn natural(stage: &Stage) -> Layout {
+pub(super) fn natural(stage: &Stage) -> BufferLayout {
     // One value needs no place: products with sizes do not cancel where they are computed.
     let counts = |c: &Along| stage.place != Place::Global || c.most.as_constant() != Some(1);
     let coordinates = stage.coordinates.iter().zip(&stage.domain.roots).filter(|(c, _)| counts(c));
-    Layout::new(coordinates.map(|(c, root)| (*root, c.most.clone(), 0)))
+    BufferLayout::new(coordinates.map(|(c, root)| (*root, c.most.clone(), 0)))
 }
 
 /// The layout of a stage in shared memory, whose coordinates and domain are known; none after an error.
-pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Option<Layout> {
+pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Option<BufferLayout> {
     let natural = natural(stage);
     let mut found = ops.iter().filter_map(|op| match &op.kind {
         ast::OpKind::Layout { axes, swizzle } => Some((op.span, axes, swizzle)),
@@ -253,7 +253,7 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
     let Some((span, axes, swizzle)) = found.next().filter(|_| !stage.domain.is_poisoned()) else {
         return Some(natural);
     };
-    let names = |layout: &Layout| layout.axes.iter().map(|a| stage.domain.axes[a.axis].name.clone()).collect();
+    let names = |layout: &BufferLayout| layout.axes.iter().map(|a| stage.domain.axes[a.axis].name.clone()).collect();
     let mut refuse = |problem: BufferLayoutProblem, span: Span| {
         diags.report(BadBufferLayout { stage: stage.name.clone(), problem, natural: names(&natural), span });
         None
@@ -297,7 +297,7 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
     if let Some(axis) = missing.first() {
         return refuse(BufferLayoutProblem::Missing(domain.axes[*axis].name.clone()), span);
     }
-    let mut layout = Layout { written: Some(span), ..Layout::new(listed) };
+    let mut layout = BufferLayout { written: Some(span), ..BufferLayout::new(listed) };
     if let Some(e) = swizzle {
         if stage.owner == Unit::Thread {
             return refuse(BufferLayoutProblem::Columns, span);

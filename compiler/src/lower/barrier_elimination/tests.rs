@@ -4,7 +4,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 
 use super::*;
-use crate::kernel_ir::{Buffer, Builder, BulkCopy, CpAsync, MbarrierId, Signature, TensorPart, Type, Workspace};
+use crate::kernel_ir::{
+    Buffer, Builder, BulkCopy, CpAsync, MbarrierId, Memory, Signature, TensorPart, Type, Workspace,
+};
 
 fn builder() -> (Builder, BufferId, ValueId) {
     block_of(64)

@@ -1,0 +1,342 @@
+//! Values of the algorithm as instructions: expressions, reads, inner reductions, inlined intermediates.
+
+mod read;
+mod reduce;
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{
+    AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId as AlgorithmValue,
+};
+
+use super::emit::functions;
+use crate::domain::{Domain, Symbolic};
+use crate::extent::{Atom, Expr, Facts, Var};
+use crate::kernel_ir::{Builder, Type, ValueId, VariableId};
+use crate::program::Program;
+use crate::schedule::vector::Vector;
+
+use super::defect::Defect;
+use super::nested_stage::Instance;
+use super::staging::Held;
+
+/// An axis of the algorithm in scope.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// Its value in this thread.
+    pub value: ValueId,
+    /// The same as an expression over dimensions and leaves.
+    pub expr: Expr,
+}
+
+/// What a value may refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Axes by number.
+    pub axes: BTreeMap<AlgorithmAxis, Bound>,
+    /// Variables of folds.
+    pub variables: BTreeMap<u32, ValueId>,
+}
+
+/// Accumulators of a reduction or fold.
+#[derive(Clone, Debug)]
+pub enum Accumulator {
+    /// Everything but argmax and argmin.
+    States(Vec<VariableId>),
+    /// Best value, its index, and whether there is one.
+    Best {
+        /// The best term so far.
+        value: VariableId,
+        /// Its index, `u32`.
+        index: VariableId,
+        /// Whether a term was seen.
+        found: VariableId,
+    },
+}
+
+impl Accumulator {
+    /// Its variables.
+    pub fn variables(&self) -> Vec<VariableId> {
+        match self {
+            Self::States(variables) => variables.clone(),
+            Self::Best { value, index, found } => vec![*value, *index, *found],
+        }
+    }
+}
+
+/// The lane being computed of a vectorised leaf.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The leaf.
+    pub vector: Vector,
+    /// The lane, 0 first.
+    pub number: u32,
+    /// Vectors loaded at this point, by read and offset of lane 0.
+    pub loaded: BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>,
+}
+
+/// Lowers values of one stage.
+pub struct Values<'a> {
+    /// The kernel.
+    pub program: &'a Program,
+    /// What is known of its dimensions.
+    pub facts: &'a Facts,
+    /// The stage's axes.
+    pub domain: &'a Domain,
+    /// The stage's index maps.
+    pub symbolic: &'a Symbolic,
+    /// Type of index integers.
+    pub index: Type,
+    /// The lane being computed.
+    pub lane: Option<Lane>,
+    /// The result of the stage's own reduction, once it is known: one value per state.
+    pub reduced: Option<(AlgorithmValue, Vec<ValueId>)>,
+    /// Next free variable of expressions, for axes of inner reductions.
+    pub next_var: u32,
+    /// Whether lanes may disagree on being here: then a read is not a vector.
+    pub conditional: bool,
+    /// Tensors whose staged copies are in shared memory at this point.
+    pub staged: Vec<Held<'a>>,
+    /// What the stage copies, if it is a copy: it does not take that from another one.
+    pub copies_of: &'a [Source],
+    /// Instances of other stages at this point, the innermost last.
+    pub instances: Vec<Instance<'a>>,
+    /// Loops that are written out, each at its present iteration.
+    pub literals: Vec<(Var, i128)>,
+    /// The first thing that is not known here, if there is one: see [`Defect`].
+    pub defect: Option<Defect>,
+}
+
+impl<'a> Values<'a> {
+    /// A size as an index integer.
+    pub fn size(&self, b: &mut Builder, e: &Expr) -> ValueId {
+        size(b, e, self.index)
+    }
+
+    /// Two index integers in one width: the wider.
+    fn widen(b: &mut Builder, x: ValueId, y: ValueId) -> (ValueId, ValueId) {
+        match (b.ty(x), b.ty(y)) {
+            (Type::I32, Type::I64) => (b.index_convert(x, Type::I64), y),
+            (Type::I64, Type::I32) => (x, b.index_convert(y, Type::I64)),
+            _ => (x, y),
+        }
+    }
+
+    /// An index of the algorithm; in 64 bits if it was read from memory.
+    pub fn index(&mut self, b: &mut Builder, id: IndexId, scope: &Scope) -> ValueId {
+        let index = self.program.algorithm.indices[id as usize];
+        match index {
+            Index::Literal(c) => b.index_literal(self.index, c),
+            Index::Dim(d) => b.dim(d, self.index),
+            Index::Axis(a) => match scope.axes.get(&a) {
+                Some(bound) => bound.value,
+                None => {
+                    let name = self.program.algorithm.axes[a as usize].name.to_string();
+                    self.unknown(Defect::Axis(name));
+                    b.index_literal(self.index, 0)
+                }
+            },
+            Index::Value(v) => {
+                let mut value = self.value(b, v, scope);
+                if self.program.algorithm.types[v as usize] == ElementType::U64 {
+                    // As an index it is never negative; what does not fit 63 bits lies outside everything, at the
+                    // largest index too.
+                    let most = b.literal(ElementType::U64, i64::MAX as u64);
+                    value = b.binary(Binary::Min, value, most);
+                }
+                b.to_index(value, Type::I64)
+            }
+            Index::Add(x, y) | Index::Sub(x, y) | Index::Mul(x, y) | Index::Div(x, y) | Index::Mod(x, y) => {
+                let (x, y) = (self.index(b, x, scope), self.index(b, y, scope));
+                let (x, y) = Self::widen(b, x, y);
+                match index {
+                    Index::Add(..) => b.index_add(x, y),
+                    Index::Sub(..) => b.index_sub(x, y),
+                    Index::Mul(..) => b.index_mul(x, y),
+                    Index::Div(..) => b.index_div(x, y),
+                    _ => b.index_mod(x, y),
+                }
+            }
+        }
+    }
+
+    /// A value of the algorithm.
+    pub fn value(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> ValueId {
+        let algorithm = &self.program.algorithm;
+        let ty = algorithm.types[id as usize];
+        match algorithm.values[id as usize] {
+            Value::Literal(bits) => b.literal(ty, bits),
+            Value::Scalar(p) => b.scalar(p),
+            Value::FromIndex(i) => {
+                let index = self.index(b, i, scope);
+                b.from_index(index, ty)
+            }
+            Value::CompareIndex(op, x, y) => {
+                let (x, y) = (self.index(b, x, scope), self.index(b, y, scope));
+                let (x, y) = Self::widen(b, x, y);
+                b.index_compare(op, x, y)
+            }
+            Value::Unary(op, x) => {
+                let x = self.value(b, x, scope);
+                functions::unary(b, op, x).unwrap_or_else(|missing| {
+                    // The program room admits only functions that exist for the type.
+                    self.unknown(missing.into());
+                    x
+                })
+            }
+            Value::Binary(op, x, y) if ty == ElementType::Bool && matches!(op, Binary::And | Binary::Or) => {
+                self.short_circuit(b, op, x, y, scope)
+            }
+            Value::Binary(op, x, y) => {
+                let (x, y) = (self.value(b, x, scope), self.value(b, y, scope));
+                b.binary(op, x, y)
+            }
+            Value::Compare(op, x, y) => {
+                let (x, y) = (self.value(b, x, scope), self.value(b, y, scope));
+                b.compare(op, x, y)
+            }
+            Value::Fma(x, y, z) => {
+                let (x, y, z) = (self.value(b, x, scope), self.value(b, y, scope), self.value(b, z, scope));
+                b.fma(x, y, z)
+            }
+            Value::Select(c, x, y) => {
+                let condition = self.value(b, c, scope);
+                self.choose(b, condition, Some(x), Some(y), x, scope)
+            }
+            Value::Cast(x) => {
+                let x = self.value(b, x, scope);
+                b.cast(x, ty)
+            }
+            Value::Read { source, indices, or } => self.read(b, id, source, indices, or, scope),
+            Value::Reduce { .. } | Value::Fold { .. } => {
+                let states = self.reduction(b, id, scope);
+                states[0]
+            }
+            Value::Component { fold, component } => {
+                let states = self.reduction(b, fold, scope);
+                states[usize::from(component)]
+            }
+            Value::Variable(v) => match scope.variables.get(&v) {
+                Some(value) => *value,
+                None => {
+                    self.unknown(Defect::Variable);
+                    b.literal(ty, 0)
+                }
+            },
+        }
+    }
+
+    /// Something is not known; what stands for it is never emitted.
+    pub fn unknown(&mut self, defect: Defect) {
+        self.defect.get_or_insert(defect);
+    }
+
+    /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads or reduces.
+    fn has_effects(&self, id: AlgorithmValue) -> bool {
+        let algorithm = &self.program.algorithm;
+        matches!(
+            algorithm.values[id as usize],
+            Value::Read { .. }
+                | Value::Reduce { .. }
+                | Value::Fold { .. }
+                | Value::Binary(Binary::Div | Binary::Rem, ..)
+        ) || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
+    }
+
+    /// `x && y` or `x || y`; the second operand only where the first does not decide.
+    fn short_circuit(
+        &mut self,
+        b: &mut Builder,
+        op: Binary,
+        x: AlgorithmValue,
+        y: AlgorithmValue,
+        scope: &Scope,
+    ) -> ValueId {
+        let first = self.value(b, x, scope);
+        if !self.has_effects(y) {
+            let second = self.value(b, y, scope);
+            return b.binary(op, first, second);
+        }
+        if op == Binary::And {
+            self.choose(b, first, Some(y), None, y, scope)
+        } else {
+            self.choose(b, first, None, Some(y), y, scope)
+        }
+    }
+
+    /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition
+    /// itself.
+    fn choose(
+        &mut self,
+        b: &mut Builder,
+        condition: ValueId,
+        then: Option<AlgorithmValue>,
+        otherwise: Option<AlgorithmValue>,
+        typed: AlgorithmValue,
+        scope: &Scope,
+    ) -> ValueId {
+        let side = |this: &mut Self, b: &mut Builder, v: Option<AlgorithmValue>| match v {
+            Some(v) => this.value(b, v, scope),
+            None => condition,
+        };
+        let effects = [then, otherwise].into_iter().flatten().any(|v| self.has_effects(v));
+        if !effects {
+            let (x, y) = (side(self, b, then), side(self, b, otherwise));
+            return b.select(condition, x, y);
+        }
+        let ty = self.program.algorithm.types[typed as usize];
+        let initial = b.literal(ty, 0);
+        let result = b.variable(initial);
+        // What is loaded on one side is not there on the other.
+        let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        let conditional = std::mem::replace(&mut self.conditional, true);
+        b.begin_if(condition);
+        let x = side(self, b, then);
+        b.set(result, x);
+        self.restore(&outer);
+        b.begin_else();
+        let y = side(self, b, otherwise);
+        b.set(result, y);
+        b.end_if();
+        self.restore(&outer);
+        self.conditional = conditional;
+        b.get(result)
+    }
+
+    fn restore(&mut self, loaded: &Option<BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>>) {
+        if let (Some(lane), Some(loaded)) = (&mut self.lane, loaded) {
+            lane.loaded.clone_from(loaded);
+        }
+    }
+}
+
+/// An expression over dimensions as an index integer.
+pub fn size(b: &mut Builder, e: &Expr, ty: Type) -> ValueId {
+    expression(b, e, ty, &|b, v| b.dim(v as u16, ty))
+}
+
+/// An expression as an index integer; `variable` gives the values of its variables.
+pub fn expression(b: &mut Builder, e: &Expr, ty: Type, variable: &dyn Fn(&mut Builder, Var) -> ValueId) -> ValueId {
+    let mut sum = b.index_literal(ty, 0);
+    for term in e.terms() {
+        let coefficient = i64::try_from(term.coefficient).unwrap_or(i64::MAX);
+        let mut product = b.index_literal(ty, coefficient);
+        for atom in &term.atoms {
+            let factor = match atom {
+                Atom::Var(v) => variable(b, *v),
+                Atom::Quotient { of, by } => {
+                    let (of, by) = (expression(b, of, ty, variable), expression(b, by, ty, variable));
+                    b.index_div(of, by)
+                }
+                Atom::Positive { of } => {
+                    let (of, zero) = (expression(b, of, ty, variable), b.index_literal(ty, 0));
+                    b.index_max(of, zero)
+                }
+            };
+            product = b.index_mul(product, factor);
+        }
+        sum = b.index_add(sum, product);
+    }
+    sum
+}

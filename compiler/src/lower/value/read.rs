@@ -1,0 +1,267 @@
+//! Reads: of tensors, of staged copies, and of what other stages hold.
+
+use tilewright_kernel::algorithm::{Compare, Run, Source, Value, ValueId as AlgorithmValue};
+use tilewright_kernel::info::TensorParameter;
+
+use super::{Bound, Scope, Values};
+use crate::extent::Expr;
+use crate::kernel_ir::{Builder, Guard, Memory, ValueId};
+use crate::lower::defect::Defect;
+use crate::lower::nested_stage;
+use crate::lower::nested_stage::Instance;
+use crate::lower::staging::Held;
+use crate::program::expressions;
+use crate::schedule::vector::Class;
+use crate::schedule::{Reads, Register, register, vector};
+
+impl<'a> Values<'a> {
+    pub(super) fn read(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        source: Source,
+        indices: Run,
+        or: Option<AlgorithmValue>,
+        scope: &Scope,
+    ) -> ValueId {
+        let program = self.program;
+        let list = &program.algorithm.index_lists[indices.range()];
+        let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        let exprs_scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
+        let exprs: Vec<Expr> = list.iter().map(|i| expressions::index(program, *i, &exprs_scope)).collect();
+        if let Some(held) = self.held(source, id) {
+            return self.read_held(b, (id, source), &held, (&values, &exprs), or, scope);
+        }
+        match source {
+            Source::Equation { equation, component } => {
+                let definition = &program.algorithm.equations[usize::from(equation)];
+                let axes = &program.algorithm.axis_lists[definition.axes.range()];
+                let components = &program.algorithm.components[definition.components.range()];
+                let body = components[usize::from(component)].value;
+                let mut inner = Scope::default();
+                let inside = or.map(|_| self.in_domain(b, source, &values, scope));
+                for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs) {
+                    let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
+                    inner.axes.insert(*axis, Bound { value, expr });
+                }
+                let (Some(or), Some(inside)) = (or, inside) else { return self.value(b, body, &inner) };
+                let initial = self.value(b, or, scope);
+                let result = b.variable(initial);
+                let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+                let conditional = std::mem::replace(&mut self.conditional, true);
+                b.begin_if(inside);
+                let value = self.value(b, body, &inner);
+                b.set(result, value);
+                b.end_if();
+                self.restore(&outer);
+                self.conditional = conditional;
+                b.get(result)
+            }
+            Source::Parameter(parameter) => {
+                let Some(tensor) = expressions::tensor(program, parameter) else { return b.scalar(parameter) };
+                let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
+                if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
+                    let offset = held.offset(b, &values, self.index);
+                    let memory = Memory::Buffer(held.buffer);
+                    let Some((predicate, or)) = guard else {
+                        return self.staged_lane(b, id, &held.clone(), (tensor, &exprs), offset);
+                    };
+                    let otherwise = [self.value(b, or, scope)];
+                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
+                }
+                let offset = self.offset(b, tensor, &values);
+                if let Some((predicate, or)) = guard {
+                    let otherwise = [self.value(b, or, scope)];
+                    return b.load(
+                        Memory::Parameter(parameter),
+                        offset,
+                        1,
+                        Some(Guard { predicate, otherwise: &otherwise }),
+                    )[0];
+                }
+                let symbolic = expressions::offset(tensor, &exprs, self.facts);
+                let run = self.lane.as_ref().map_or(1, |lane| {
+                    let class = lane.vector.classify(&symbolic, self.symbolic, self.facts);
+                    if class == Class::Vector { lane.vector.lanes as u32 } else { 1 }
+                });
+                self.load_lane(b, id, (Memory::Parameter(parameter), offset), symbolic, run)
+            }
+        }
+    }
+
+    /// Where the element of a tensor with these indices lies.
+    pub(super) fn offset(&mut self, b: &mut Builder, tensor: &TensorParameter, indices: &[ValueId]) -> ValueId {
+        let mut offset = b.index_literal(self.index, 0);
+        for (value, stride) in indices.iter().zip(&expressions::strides(tensor, self.facts)) {
+            let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
+            let stride = self.size(b, stride);
+            let scaled = b.index_mul(value, stride);
+            offset = b.index_add(offset, scaled);
+        }
+        offset
+    }
+
+    /// The tensor that a read without `or` reads, and where; none if it is no such read.
+    pub fn place_read(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Option<(u16, ValueId)> {
+        let program = self.program;
+        let Value::Read { source: Source::Parameter(parameter), indices, or: None } =
+            program.algorithm.values[id as usize]
+        else {
+            return None;
+        };
+        let list = &program.algorithm.index_lists[indices.range()];
+        let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        Some((parameter, self.offset(b, expressions::tensor(program, parameter)?, &values)))
+    }
+
+    /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
+    pub(super) fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
+        let taken = |i: &&Instance<'a>| {
+            i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
+        };
+        // Of a stage that ran several times the last one.
+        self.instances.iter().rev().filter(taken).min_by_key(|i| i.stage.nearness(i.at)).cloned()
+    }
+
+    /// A read of what another stage holds.
+    pub(super) fn read_held(
+        &mut self,
+        b: &mut Builder,
+        (id, source): (AlgorithmValue, Source),
+        instance: &Instance<'_>,
+        (values, exprs): (&[ValueId], &[Expr]),
+        or: Option<AlgorithmValue>,
+        scope: &Scope,
+    ) -> ValueId {
+        let ty = self.program.algorithm.types[id as usize];
+        let guard = or.map(|or| {
+            let inside = self.in_domain(b, source, values, scope);
+            (inside, self.value(b, or, scope))
+        });
+        match instance.holds(source, id) {
+            Some(nested_stage::Kept::Registers(variables)) => {
+                let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
+                let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
+                let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
+                let variable = match number {
+                    Register::Number(number) => variables.get(number).copied(),
+                    _ => None,
+                };
+                let held = match (variable, number) {
+                    (Some(variable), _) => b.get(variable),
+                    (None, Register::Outside) => b.literal(ty, 0),
+                    (None, _) => {
+                        self.unknown(Defect::Register(instance.stage.name.clone()));
+                        b.literal(ty, 0)
+                    }
+                };
+                match guard {
+                    Some((inside, otherwise)) => b.select(inside, held, otherwise),
+                    None => held,
+                }
+            }
+            Some(&nested_stage::Kept::Buffer { buffer, base }) => {
+                let memory = Memory::Buffer(buffer);
+                let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
+                let ty = self.index;
+                let offset = instance.place(b, values, (base, bytes), ty);
+                if let Some((predicate, otherwise)) = guard {
+                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
+                }
+                let run = self.lane.as_ref().map_or(1, |lane| {
+                    let vector = (&lane.vector, self.symbolic, self.facts);
+                    vector::read((stage, &stage.layout), exprs, vector, bytes)
+                });
+                self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
+            }
+            None => {
+                self.unknown(Defect::Instance(instance.stage.name.clone()));
+                b.literal(ty, 0)
+            }
+        }
+    }
+
+    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number`
+    /// tells elements apart.
+    pub(super) fn load_lane(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        (memory, offset): (Memory, ValueId),
+        number: Expr,
+        run: u32,
+    ) -> ValueId {
+        let Some(lane) = self.lane.as_mut().filter(|_| run > 1 && !self.conditional) else {
+            return b.load(memory, offset, 1, None)[0];
+        };
+        let (var, at) = (lane.vector.var, lane.number % run);
+        let first = Expr::constant(i128::from(lane.number - at));
+        let loaded = lane.loaded.entry((id, number.substitute(&|v| (v == var).then(|| first.clone()))));
+        let loaded = loaded.or_insert_with(|| {
+            let back = b.index_literal(self.index, -i64::from(at));
+            let start = b.index_add(offset, back);
+            b.load(memory, start, run, None)
+        });
+        loaded[at as usize]
+    }
+
+    /// Whether indices are in the domain of what is read.
+    pub(super) fn in_domain(&mut self, b: &mut Builder, source: Source, values: &[ValueId], scope: &Scope) -> ValueId {
+        let mut inside = b.bool_literal(true);
+        match source {
+            Source::Parameter(parameter) => {
+                let Some(tensor) = expressions::tensor(self.program, parameter) else { return inside };
+                for (value, size) in values.iter().zip(tensor.shape.iter()) {
+                    let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
+                    let (value, size) = Self::widen(b, *value, size);
+                    let within = b.in_range(value, size);
+                    inside = b.and(inside, within);
+                }
+            }
+            Source::Equation { equation, .. } => {
+                let definition = &self.program.algorithm.equations[usize::from(equation)];
+                for (axis, value) in self.program.algorithm.axis_lists[definition.axes.range()].iter().zip(values) {
+                    let declared = &self.program.algorithm.axes[*axis as usize];
+                    let (low, high) = (self.index(b, declared.lower, scope), self.index(b, declared.upper, scope));
+                    let (v, low) = Self::widen(b, *value, low);
+                    let (w, high) = Self::widen(b, *value, high);
+                    let above = b.index_compare(Compare::Ge, v, low);
+                    let below = b.index_compare(Compare::Lt, w, high);
+                    let both = b.and(above, below);
+                    inside = b.and(inside, both);
+                }
+            }
+        }
+        inside
+    }
+
+    /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the
+    /// buffer.
+    pub(super) fn staged_lane(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        held: &Held<'_>,
+        (tensor, indices): (&TensorParameter, &[Expr]),
+        offset: ValueId,
+    ) -> ValueId {
+        let memory = Memory::Buffer(held.buffer);
+        if let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) {
+            let run = held.staged.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
+            let (first, var) = (lane.number as usize / run * run, lane.vector.var);
+            // Where the element lies in the tensor tells apart reads of the same value at other indices.
+            let symbolic = expressions::offset(tensor, indices, self.facts);
+            let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(first as i128))));
+            if let Some(known) = lane.loaded.get(&key) {
+                return known[lane.number as usize - first];
+            }
+            if run > 1 && lane.number as usize == first {
+                let loaded = b.load(memory, offset, run as u32, None);
+                let result = loaded[0];
+                lane.loaded.insert(key, loaded);
+                return result;
+            }
+        }
+        b.load(memory, offset, 1, None)[0]
+    }
+}

@@ -1,0 +1,182 @@
+//! Reductions: their states, steps and merges.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{
+    AxisId as AlgorithmAxis, FoldState, Reduction, Run, Value, ValueId as AlgorithmValue,
+};
+
+use super::{Accumulator, Bound, Scope, Values};
+use crate::extent::Expr;
+use crate::kernel_ir::{Builder, ValueId, VariableId, reduction};
+use crate::lower::defect::Defect;
+use crate::program::expressions;
+
+impl<'a> Values<'a> {
+    /// The states of a reduction or fold: known, or computed here by loops of their own.
+    pub(super) fn reduction(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Vec<ValueId> {
+        if let Some((known, states)) = &self.reduced
+            && *known == id
+        {
+            return states.clone();
+        }
+        let algorithm = &self.program.algorithm;
+        let (Value::Reduce { axes, .. } | Value::Fold { axes, .. }) = algorithm.values[id as usize] else {
+            return vec![self.value(b, id, scope)];
+        };
+        let accumulator = self.start(b, id, scope, None);
+        // A vector loaded inside the loops is not there after them.
+        let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        let mut inner = scope.clone();
+        let list = &algorithm.axis_lists[axes.range()];
+        for axis in list {
+            let declared = &algorithm.axes[*axis as usize];
+            let (low, high) = (self.index(b, declared.lower, &inner), self.index(b, declared.upper, &inner));
+            let count = b.index_sub(high, low);
+            let at = b.begin_loop(count);
+            let value = b.index_add(low, at);
+            inner.axes.insert(*axis, Bound { value, expr: Expr::var(self.next_var) });
+            self.next_var += 1;
+        }
+        self.restore(&outer.as_ref().map(|_| BTreeMap::new()));
+        self.step(b, id, &accumulator, &inner);
+        for _ in list {
+            b.end_loop();
+        }
+        self.restore(&outer);
+        self.finish(b, &accumulator)
+    }
+
+    /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard`
+    /// holds, if there is one; elsewhere they are zero.
+    pub fn start(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope, guard: Option<ValueId>) -> Accumulator {
+        let algorithm = &self.program.algorithm;
+        match algorithm.values[id as usize] {
+            Value::Reduce { op: Reduction::ArgMax | Reduction::ArgMin, body, .. } => {
+                let ty = algorithm.types[body as usize];
+                let (zero, none, no) = (b.literal(ty, 0), b.literal(ElementType::U32, 0), b.bool_literal(false));
+                Accumulator::Best { value: b.variable(zero), index: b.variable(none), found: b.variable(no) }
+            }
+            Value::Reduce { op, .. } => {
+                let ty = algorithm.types[id as usize];
+                let identity = b.literal(ty, reduction::identity(op, ty));
+                Accumulator::States(vec![b.variable(identity)])
+            }
+            Value::Fold { states, .. } => {
+                let states = &algorithm.folds[states.range()];
+                let guard = guard.filter(|_| states.iter().any(|s| self.has_effects(s.init)));
+                let Some(guard) = guard else {
+                    let initial: Vec<ValueId> = states.iter().map(|s| self.value(b, s.init, scope)).collect();
+                    return Accumulator::States(initial.into_iter().map(|v| b.variable(v)).collect());
+                };
+                let zero = |s: &FoldState| b.literal(algorithm.types[s.init as usize], 0);
+                let zeros: Vec<ValueId> = states.iter().map(zero).collect();
+                let variables: Vec<VariableId> = zeros.into_iter().map(|v| b.variable(v)).collect();
+                b.begin_if(guard);
+                for (state, variable) in states.iter().zip(&variables) {
+                    let value = self.value(b, state.init, scope);
+                    b.set(*variable, value);
+                }
+                b.end_if();
+                Accumulator::States(variables)
+            }
+            _ => Accumulator::States(Vec::new()),
+        }
+    }
+
+    /// Whether a range of a reduction is empty for every size.
+    pub(super) fn has_no_term(&self, axes: Run, scope: &Scope) -> bool {
+        let scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
+        let range = |axis: &AlgorithmAxis| expressions::range(self.program, *axis, self.facts, &scope);
+        self.program.algorithm.axis_lists[axes.range()].iter().any(|axis| expressions::is_never(&range(axis)))
+    }
+
+    /// Takes in the term at the axes in scope.
+    pub fn step(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
+        let algorithm = &self.program.algorithm;
+        if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[id as usize]
+            && self.has_no_term(axes, scope)
+        {
+            // What its terms read is no access (`schedule::accesses`), and may have no place in an instance.
+            return;
+        }
+        match (algorithm.values[id as usize], accumulator) {
+            (Value::Reduce { op, axes, body, .. }, Accumulator::Best { value, index, found }) => {
+                let term = self.value(b, body, scope);
+                let axis = algorithm.axis_lists[axes.range()][0];
+                let Some(at) = scope.axes.get(&axis).map(|bound| bound.value) else {
+                    let name = self.program.algorithm.axes[axis as usize].name.to_string();
+                    return self.unknown(Defect::Axis(name));
+                };
+                let at = b.from_index(at, ElementType::U32);
+                let (best, best_at, seen) = (b.get(*value), b.get(*index), b.get(*found));
+                let better = reduction::precedes(b, op, (term, at), (best, best_at));
+                let unseen = b.not(seen);
+                let take = b.or(unseen, better);
+                let (next, next_at) = (b.select(take, term, best), b.select(take, at, best_at));
+                b.set(*value, next);
+                b.set(*index, next_at);
+                let yes = b.bool_literal(true);
+                b.set(*found, yes);
+            }
+            (Value::Reduce { op, body, .. }, Accumulator::States(variables)) => {
+                let term = self.value(b, body, scope);
+                let sum = b.get(variables[0]);
+                let next = b.binary(reduction::combine(op), sum, term);
+                b.set(variables[0], next);
+            }
+            (Value::Fold { states, .. }, Accumulator::States(variables)) => {
+                let states = &algorithm.folds[states.range()];
+                let mut inner = scope.clone();
+                for (state, variable) in states.iter().zip(variables) {
+                    inner.variables.insert(state.variable, b.get(*variable));
+                }
+                let next: Vec<ValueId> = states.iter().map(|s| self.value(b, s.step, &inner)).collect();
+                for (variable, value) in variables.iter().zip(next) {
+                    b.set(*variable, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Two parts of a reduction as one: states of the left part and of the right one, as [`Accumulator::variables`]
+    /// are.
+    pub fn merge(&mut self, b: &mut Builder, id: AlgorithmValue, left: &[ValueId], right: &[ValueId]) -> Vec<ValueId> {
+        let algorithm = &self.program.algorithm;
+        match algorithm.values[id as usize] {
+            Value::Reduce { op: op @ (Reduction::ArgMax | Reduction::ArgMin), .. } => {
+                let ([value, at, found], [other, other_at, other_found]) = (left, right) else { return left.to_vec() };
+                let better = reduction::precedes(b, op, (*other, *other_at), (*value, *at));
+                let unseen = b.not(*found);
+                let either = b.or(unseen, better);
+                let take = b.and(*other_found, either);
+                let any = b.or(*found, *other_found);
+                vec![b.select(take, *other, *value), b.select(take, *other_at, *at), any]
+            }
+            Value::Reduce { op, .. } => {
+                left.iter().zip(right).map(|(l, r)| b.binary(reduction::combine(op), *l, *r)).collect()
+            }
+            Value::Fold { states, .. } => {
+                let states = &algorithm.folds[states.range()];
+                let mut scope = Scope::default();
+                for ((state, l), r) in states.iter().zip(left).zip(right) {
+                    scope.variables.insert(state.left, *l);
+                    scope.variables.insert(state.right, *r);
+                }
+                let merged = |s: &FoldState| s.merge;
+                states.iter().zip(left).map(|(s, l)| merged(s).map_or(*l, |m| self.value(b, m, &scope))).collect()
+            }
+            _ => left.to_vec(),
+        }
+    }
+
+    /// The result of a reduction: one value per state.
+    pub fn finish(&mut self, b: &mut Builder, accumulator: &Accumulator) -> Vec<ValueId> {
+        match accumulator {
+            Accumulator::States(variables) => variables.iter().map(|v| b.get(*v)).collect(),
+            Accumulator::Best { index, .. } => vec![b.get(*index)],
+        }
+    }
+}
