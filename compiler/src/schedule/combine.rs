@@ -57,10 +57,8 @@ pub(super) fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> 
     } else if of_blocks || of_cluster && reduced.by != ast::ReduceBy::Cluster {
         // That has been said.
         return None;
-    } else if !of_cluster {
-        if !digits(stage).iter().any(|d| d.leaf == reduced.axis) {
-            return Some(CombineProblem::Unbound);
-        }
+    } else if !of_cluster && !digits(stage).iter().any(|d| d.leaf == reduced.axis) {
+        return Some(CombineProblem::Unbound);
     }
     let reduction = stage.reduction?;
     let algorithm = &program.algorithm;

@@ -144,7 +144,6 @@ impl Plan<'_> {
                 if !self.kernel.units.iter().any(|u| u == text) {
                     self.kernel.units.push(text.to_owned());
                 }
-                let may_reduce = may_reduce && self.rng.chance(5);
                 let name = own.name();
                 match own {
                     Own::Column => {
