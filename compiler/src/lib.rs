@@ -108,14 +108,14 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let written = program::build(ast, diags)?;
     let facts = facts(&written, diags)?;
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
-    let reads = bounds_proved(&written, &facts, diags);
+    let places = bounds_proved(&written, &facts, diags);
     let program = program::scheduled(&written);
     let kernel = Kernel { written: &written, program: &program, tokens };
-    let Some(reads) = reads else {
+    let Some(places) = places else {
         kernel.scheduled(&facts, diags);
         return None;
     };
-    let zeros = bounds::zeros(&written, &facts, &reads);
+    let zeros = bounds::zeros(&written, &facts, &places);
     let required = |dims: &[u16]| -> Vec<Constraint> {
         let mut dims: Vec<u16> = zeros.refused.iter().chain(dims).copied().collect();
         dims.sort_unstable();
@@ -277,13 +277,13 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
     }
 }
 
-/// Every read in bounds, every divisor non-zero; none after an error.
-fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<bounds::Bounds> {
+/// Every read in bounds, every divisor non-zero, and what launches must check for that; none after an error.
+fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<Vec<Constraint>> {
     let mut found = Diagnostics::new();
-    let bounds = bounds::check(program, facts, &mut found);
+    let places = bounds::check(program, facts, &mut found);
     let clean = !found.has_errors();
     diags.append(found);
-    clean.then_some(bounds)
+    clean.then_some(places)
 }
 
 /// The stages, analysed.

@@ -2,7 +2,7 @@
 //!
 //! Property: if nothing is reported, then for every admissible size (at least 1) every read without `or` that is
 //! executed for some output element is inside its tensor, however intermediates are inlined or computed over their
-//! domains where [`ReadBounds`] says so. A refusal carries the smallest failing case, replayed on concrete numbers by
+//! domains. A refusal carries the smallest failing case, replayed on concrete numbers by
 //! an evaluator that shares nothing with the proofs. What is approximated: some true obligations are neither proved nor
 //! refuted (undecided). Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
 //!
@@ -34,9 +34,6 @@ mod zeros;
 
 pub use zeros::{Zeros, admitting, at_least_one, zeros};
 
-use std::collections::BTreeMap;
-
-use kernel::algorithm::ValueId;
 use kernel::info::{Dim, DimKind};
 use kernel::{Constraint, Relation, Size};
 use tilewright_kernel as kernel;
@@ -46,46 +43,9 @@ use crate::diag::codes::InlinedTooFar;
 use crate::extent::{Expr, Facts};
 use crate::program::{INLINE_LIMIT, Obligation, Program};
 
-/// What was found out about the reads, for the rooms that place and lower them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
-    /// By the position of the read in [`Algorithm::values`](kernel::Algorithm::values).
-    pub reads: BTreeMap<ValueId, ReadBounds>,
-    /// What launches must check so that every index that an `argmax` or `argmin` gives is a `u32`.
-    pub places: Vec<Constraint>,
-}
-
-/// What was found out about one read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadBounds {
-    /// The equation that it stands in.
-    pub equation: u16,
-    /// For each dimension: where its index provably is, for every element of the equation's domain and wherever the
-    /// conditions around the read hold.
-    pub inside: Vec<Inside>,
-    /// For each dimension: whether its index is a sum of axes times constants of the launch, without `/`, `%` and
-    /// gathers of axes.
-    pub affine: Vec<bool>,
-}
-
-/// On which sides an index cannot leave its dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inside {
-    /// It is at least the first element.
-    pub not_below: bool,
-    /// It is at most the last element.
-    pub not_above: bool,
-}
-
-impl ReadBounds {
-    /// Whether no element of the equation's domain reads outside, so that `or` is never taken and no test is needed.
-    pub fn is_inside(&self) -> bool {
-        self.inside.iter().all(|i| i.not_below && i.not_above)
-    }
-}
-
 /// Checks every read and the other obligations; `facts` are those of the program, for sizes of at least 1 or others.
-pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bounds {
+/// What launches must check so that every index that an `argmax` or `argmin` gives is a `u32`.
+pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Vec<Constraint> {
     let divisors = program.obligations.iter().filter_map(|o| match *o {
         Obligation::DivisorPositive { index } => Some(index),
         _ => None,
@@ -96,7 +56,7 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
     }
     if !sound {
         // Indices that have no value say nothing about reads.
-        return Bounds::default();
+        return Vec::new();
     }
     let with_empty = admitting_empty(program, &[]).unwrap_or_else(|| facts.clone());
     let given = walk::Given { facts, with_empty: &with_empty };
@@ -118,7 +78,7 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
             None | Some(Err(())) => report::far(program, value, axis, diags),
         }
     }
-    Bounds { reads: found.reads, places }
+    places
 }
 
 /// The condition that a search which ends before this index finds it below 2³²; none if it always does, and no

@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::algorithm::{AxisId, Binary, Run};
-use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
+use kernel::algorithm::{IndexId, Reduction, Source, Value, ValueId};
 use tilewright_kernel as kernel;
 
 use super::constant;
 use super::context::Context;
 use super::divisor;
 use super::witness::{Goal, Step, equation_axes, limits};
-use super::{Inside, ReadBounds};
 use crate::extent::{Expr, Facts};
 use crate::program::{INLINE_LIMIT, Program};
 
@@ -45,7 +44,6 @@ pub(super) struct Given<'a> {
 /// What was found.
 #[derive(Default)]
 pub(super) struct Findings {
-    pub reads: BTreeMap<ValueId, ReadBounds>,
     /// By the node that the obligation belongs to.
     pub failures: BTreeMap<ValueId, Vec<Failure>>,
     /// Outputs that read too much through intermediates.
@@ -301,19 +299,11 @@ impl Walker<'_> {
         list.iter().for_each(|&i| self.index(i));
         or.into_iter().for_each(|v| self.value(v));
         let dimensions: Vec<_> = list.iter().copied().zip(limits(self.program, source)).collect();
-        if !self.inlining {
-            let inside = dimensions.iter().map(|(index, limit)| self.inside(*index, limit)).collect::<Vec<_>>();
-            let affine = list.iter().map(|&i| self.is_affine(i)).collect();
-            let proved = inside.iter().all(|i| i.not_below && i.not_above);
-            self.out.reads.insert(id, ReadBounds { equation: self.equation, inside, affine });
-            if or.is_some() {
-                let found = constant::read(self.program, &self.context, self.given.with_empty, &dimensions);
-                constant::note(&mut self.out.constant, id, found);
-            } else if !proved {
-                self.fail(Goal::Inside { read: id, dimensions });
-            }
-        } else if or.is_none() {
+        if or.is_none() {
             self.require(Goal::Inside { read: id, dimensions });
+        } else if !self.inlining {
+            let found = constant::read(self.program, &self.context, self.given.with_empty, &dimensions);
+            constant::note(&mut self.out.constant, id, found);
         }
         let Source::Equation { equation, .. } = source else { return };
         if self.inlining && self.wanted[usize::from(equation)] {
@@ -344,31 +334,6 @@ impl Walker<'_> {
         self.components(equation);
         self.equation = outer;
         self.context.reset(mark);
-    }
-
-    fn inside(&self, index: IndexId, limit: &super::witness::Limit) -> Inside {
-        let (not_below, not_above) = sides(self.program, &self.context, self.given.facts, index, limit);
-        Inside { not_below, not_above }
-    }
-
-    /// Whether an index is a sum of axes times constants of the launch.
-    fn is_affine(&self, id: IndexId) -> bool {
-        match self.program.algorithm.indices.get(id as usize).copied() {
-            None | Some(Index::Value(_)) => false,
-            Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => true,
-            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b)) => self.is_affine(a) && self.is_affine(b),
-            Some(Index::Div(a, b) | Index::Mod(a, b)) => !self.varies(a) && !self.varies(b),
-        }
-    }
-
-    fn varies(&self, id: IndexId) -> bool {
-        match self.program.algorithm.indices.get(id as usize).copied() {
-            None | Some(Index::Literal(_) | Index::Dim(_)) => false,
-            Some(Index::Axis(_) | Index::Value(_)) => true,
-            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
-                self.varies(a) || self.varies(b)
-            }
-        }
     }
 
     fn require(&mut self, goal: Goal) {

@@ -7,7 +7,6 @@
 use tilewright_kernel::info::{DimKind, ParameterKind};
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
-use super::Bounds;
 use crate::diag::Diagnostics;
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
@@ -19,22 +18,22 @@ pub struct Zeros {
     pub admitted: Vec<u16>,
     /// Sizes for which it is not: the launcher refuses them.
     pub refused: Vec<u16>,
-    /// [`Bounds::places`] for sizes that are left.
+    /// What [`check`](super::check()) gives for sizes that are left.
     pub places: Vec<Constraint>,
 }
 
-/// What is known of a program whose reads are in bounds for sizes of at least 1, which are what `facts` and `bounds`
-/// speak of.
-pub fn zeros(program: &Program, facts: &Facts, bounds: &Bounds) -> Zeros {
+/// What is known of a program whose reads are in bounds for sizes of at least 1, which are what `facts` and the
+/// conditions `given` speak of.
+pub fn zeros(program: &Program, facts: &Facts, given: &[Constraint]) -> Zeros {
     let sizes = (0..program.dims.len() as u16).filter(|d| program.dims[usize::from(*d)].kind == DimKind::Size);
     let open: Vec<u16> = sizes.filter(|d| !is_said_positive(program, *d) && !empties_all(program, facts, *d)).collect();
     let places = |zeros: &[u16]| {
         let mut found = Diagnostics::new();
-        let bounds = super::check(program, &admitting(program, zeros)?, &mut found);
-        (!found.has_errors()).then_some(bounds.places)
+        let places = super::check(program, &admitting(program, zeros)?, &mut found);
+        (!found.has_errors()).then_some(places)
     };
     if open.is_empty() {
-        return Zeros { admitted: open, refused: Vec::new(), places: bounds.places.clone() };
+        return Zeros { admitted: open, refused: Vec::new(), places: given.to_vec() };
     }
     if let Some(places) = places(&open) {
         return Zeros { admitted: open, refused: Vec::new(), places };
@@ -43,7 +42,7 @@ pub fn zeros(program: &Program, facts: &Facts, bounds: &Bounds) -> Zeros {
     match places(&admitted) {
         Some(places) => Zeros { admitted, refused, places },
         // Each by itself is harmless; together they might not be.
-        None => Zeros { refused: [refused, admitted].concat(), admitted: Vec::new(), places: bounds.places.clone() },
+        None => Zeros { refused: [refused, admitted].concat(), admitted: Vec::new(), places: given.to_vec() },
     }
 }
 

@@ -1,5 +1,5 @@
-//! The same nests in closed form: which digits of a thread's number are its iterations. Guards are emitted from this; the
-//! sets decide what is right.
+//! The same nests in closed form: which digits of a thread's number are its iterations. Guards are emitted from this;
+//! the sets decide what is right.
 
 use super::Shape;
 use super::nest::{Bind, LoopFault, Nest, joined};

@@ -38,7 +38,7 @@ pub enum StatementKind {
     StoreDsmemAll(Store),
     /// Reads a buffer of another block of the cluster, or of the own one.
     LoadDsmem {
-        /// Number of the block in the cluster, a [`Type::I32`].
+        /// Number of the block in the cluster, a `Type::I32`.
         rank: ValueId,
         /// What is read there.
         load: Load,
@@ -63,7 +63,7 @@ pub enum StatementKind {
     CpAsyncMbarrierArrive {
         /// The barriers.
         barrier: MbarrierId,
-        /// Which of them, a [`Type::I32`].
+        /// Which of them, a `Type::I32`.
         slot: ValueId,
     },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
@@ -80,7 +80,7 @@ pub enum StatementKind {
     LifetimeStart {
         /// The buffer.
         buffer: BufferId,
-        /// The slot, a [`Type::I32`].
+        /// The slot, a `Type::I32`.
         slot: ValueId,
     },
     /// Every lane of a warp gets the value of the lane with the number `lane ^ mask`; its own if the block has no such
@@ -101,7 +101,7 @@ pub enum StatementKind {
         counters: u16,
         /// Which of them, an index integer.
         at: ValueId,
-        /// How many blocks arrive there, a [`Type::I32`] of at least 1.
+        /// How many blocks arrive there, a `Type::I32` of at least 1.
         blocks: ValueId,
         /// Whether this block is the last, a predicate that holds for the first thread alone.
         last: ValueId,
@@ -123,7 +123,7 @@ pub enum StatementKind {
     MbarrierExpectTx {
         /// The barriers.
         barrier: MbarrierId,
-        /// Which of them: the slot that is filled, a [`Type::I32`].
+        /// Which of them: the slot that is filled, a `Type::I32`.
         slot: ValueId,
         /// Bytes of all copies of the phase.
         bytes: u32,
@@ -136,7 +136,7 @@ pub enum StatementKind {
     MbarrierArrive {
         /// The barriers.
         barrier: MbarrierId,
-        /// Which of them, a [`Type::I32`].
+        /// Which of them, a `Type::I32`.
         slot: ValueId,
         /// In which blocks of the cluster.
         to: Receivers,
@@ -148,9 +148,9 @@ pub enum StatementKind {
     MbarrierWait {
         /// The barriers.
         barrier: MbarrierId,
-        /// Which of them: the slot that is read, a [`Type::I32`].
+        /// Which of them: the slot that is read, a `Type::I32`.
         slot: ValueId,
-        /// Number of the phase modulo 2, a [`Type::I32`].
+        /// Number of the phase modulo 2, a `Type::I32`.
         parity: ValueId,
     },
     /// What a thread wrote to shared memory before, copies that are started after the next [`StatementKind::BarSync`]
@@ -201,7 +201,7 @@ impl Role {
 pub enum Receivers {
     /// The own one.
     Own,
-    /// The one with this number, a [`Type::I32`].
+    /// The one with this number, a `Type::I32`.
     One(ValueId),
     /// All of them.
     All,
@@ -214,16 +214,16 @@ pub struct BulkCopy {
     pub part: TensorPart,
     /// The buffer.
     pub buffer: BufferId,
-    /// Which of its slots, a [`Type::I32`].
+    /// Which of its slots, a `Type::I32`.
     pub slot: ValueId,
-    /// Element offset in the slot, a [`Type::I32`].
+    /// Element offset in the slot, a `Type::I32`.
     pub offset: ValueId,
     /// What counts the bytes of a copy to shared memory: the barrier of the slot; none for a copy to the tensor.
     pub barrier: Option<MbarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
     /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier
-    /// of each: a [`Type::I32`] with a bit for each; to the own one, if none.
+    /// of each: a `Type::I32` with a bit for each; to the own one, if none.
     pub multicast: Option<ValueId>,
 }
 
@@ -232,14 +232,14 @@ pub struct BulkCopy {
 pub enum TensorPart {
     /// A tile of a tensor map; what lies outside the tensor is zero, or not written.
     Tile {
-        /// Position in [`Signature::maps`].
+        /// Position in `Signature::maps`.
         map: u16,
-        /// Where it starts, innermost dimension first; [`Type::I32`], one for each dimension of the map.
+        /// Where it starts, innermost dimension first; `Type::I32`, one for each dimension of the map.
         start: Vec<ValueId>,
     },
     /// A run of neighbours in memory, all of them elements of the tensor.
     Run {
-        /// Position in [`Signature::parameters`].
+        /// Position in `Signature::parameters`.
         parameter: u16,
         /// Element offset of the first one from the tensor's base; an index integer. Its address is a multiple of 16
         /// bytes.
@@ -281,7 +281,7 @@ pub struct Load {
     pub predicate: Option<ValueId>,
     /// What the lanes are where the predicate does not hold; empty without a predicate.
     pub otherwise: Vec<ValueId>,
-    /// Value of the first lane; the others follow it in [`Kernel::values`].
+    /// Value of the first lane; the others follow it in `Kernel::values`.
     pub first: ValueId,
 }
 
@@ -296,7 +296,7 @@ impl Load {
 /// Copies neighbouring elements of a tensor to a buffer, some time before the thread has waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpAsync {
-    /// The tensor: position in [`Signature::parameters`], one that the kernel does not write.
+    /// The tensor: position in `Signature::parameters`, one that the kernel does not write.
     pub parameter: u16,
     /// Element offset of the first lane from the tensor's base; an index integer.
     pub from: ValueId,

@@ -141,15 +141,15 @@ pub enum Op {
     Dim(u16),
     /// A scalar parameter.
     Scalar(u16),
-    /// The index of a loop: defined by its [`Loop`].
+    /// The index of a loop: defined by its `Loop`.
     LoopIndex,
-    /// A lane of a load: defined by its [`Load`].
+    /// A lane of a load: defined by its `Load`.
     Loaded,
-    /// A value of another lane: defined by its [`StatementKind::Shuffle`].
+    /// A value of another lane: defined by its `StatementKind::Shuffle`.
     Shuffled,
-    /// Whether the block was the last one: defined by its [`StatementKind::LastBlockTicket`].
+    /// Whether the block was the last one: defined by its `StatementKind::LastBlockTicket`.
     Arrived,
-    /// What holds for some thread: defined by its [`StatementKind::BarRedOr`].
+    /// What holds for some thread: defined by its `StatementKind::BarRedOr`.
     Agreed,
     /// A variable's value at this point.
     Get(VariableId),

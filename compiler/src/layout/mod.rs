@@ -1,14 +1,14 @@
 //! Layouts: maps between numbers in mixed radix. Iterations and threads, elements and registers, elements and places in
 //! a buffer are all such maps.
 //!
-//! A [`Layout`] is a list of [`Digit`]s. Value d of a digit takes `d · unit` of its source and `low + d · stride` of its
-//! target, and numbers on both sides are sums over their digits. Extents need not be powers of two. A place may have
+//! A [`Layout`] is a list of [`Digit`]s. Value d of a digit takes `d · unit` of its source and `low + d · stride` of
+//! its target, and numbers on both sides are sums over their digits. Extents need not be powers of two. A place may have
 //! chunks exchanged by a [`XorSwizzle`].
 //!
 //! **Property.** Where [`Layout::is_one_to_one`], the values that [`Layout::path`] finds for the place of some values
 //! are these values. **Formula.** Digits of one number in order of their strides, the largest first: each is
-//! ⌊(rest − low) / stride⌋, and leaves (rest − low) mod stride to the next one. That is exact if what digits inside have
-//! together is less than the stride of each digit. Sources are taken apart in the same way, by units.
+//! ⌊(rest − low) / stride⌋, and leaves (rest − low) mod stride to the next one. That is exact if what digits inside
+//! have together is less than the stride of each digit. Sources are taken apart in the same way, by units.
 //! **Approximation.** None. `layout/tests.rs` compares with enumeration, nests of threads with the sets of
 //! [`collectives`](crate::collectives), and the fragments of tensor cores with the PTX manual's.
 //!

@@ -55,7 +55,8 @@
 //! | --- | --- |
 //! | `run`, `agent` | agents in turn, statement by statement |
 //! | `row` | values of all threads |
-//! | `access`, `global`, `shared`, `blocks` | accesses; tensors; buffers of a block; memory that blocks share |
+//! | `access`, `copies`, `global`, `shared`, `blocks` | accesses, by threads and by the accelerator; tensors; buffers of a block; memory that blocks share |
+//! | `order` | what agents know of each other, and what separates accesses |
 //! | `barriers` | phases, groups, and which copies are over |
 //! | `launch` | one launch: sizes, tensors, maps |
 //! | `values` | data in an algebra of terms, against the algorithm |

@@ -9,14 +9,14 @@
 //! | --- | --- |
 //! | `stage`, `roots` | one scheduled equation; the axes that it starts from |
 //! | `compute_at`, `instance` | stages inside the loops of others: what their clauses say; what an instance is made from |
-//! | `attach`, `region_ops` | where each stands, and the region that is needed there; what its ops say of that |
+//! | `attach`, `asked`, `region_ops` | where each stands, and the region that is needed there; what readers ask for; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
 //! | `accesses`, `vector` | every access of a stage, as expressions; which lanes of a vectorised axis are one access |
-//! | `levels`, `distribution` | digits of a thread's number; who runs each iteration |
+//! | `launch`, `levels`, `distribution` | what `launch` asks for; digits of a thread's number; who runs each iteration |
 //! | `cta_rank`, `raster`, `ping_pong`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
 //! | `fused_output`, `split_k_stage` | outputs beside outputs; stages after a reduction across blocks |
-//! | `atomic` | which reductions blocks combine by atomic operations |
+//! | `combine`, `atomic` | which reductions units combine; which ones blocks combine by atomic operations |
 //! | `ownership`, `held_reads` | which thread holds an element in which register; that readers hold what they read |
 //! | `buffers`, `buffer_layout` | rings and owners of buffers; where elements lie in them |
 //! | `idle`, `uneven` | units that have nothing to do; units that meet for a different number of times |

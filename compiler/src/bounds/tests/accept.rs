@@ -1,8 +1,6 @@
 //! Kernels that are right, by ranges, conditions, facts, quotients, products, and readers of intermediates.
 
 use super::accepted;
-use kernel::algorithm::Value;
-use tilewright_kernel as kernel;
 
 #[test]
 fn plain_ranges() {
@@ -107,26 +105,6 @@ fn other_obligations() {
     }
 }
 
-/// The side that a later room may leave untested.
-#[test]
-fn reads_with_or_are_known_by_side() {
-    let said =
-        accepted("(x: f32[N]) -> (y: f32[N])", "y[i] = (x[i - 1] or 0.0) + (x[i + 1] or 0.0) + (x[i / 2] or 0.0);");
-    let printed = said.program.printed();
-    let mut lines = String::new();
-    for (value, read) in &said.bounds.reads {
-        let sides: Vec<_> = read.inside.iter().map(|i| (i.not_below, i.not_above)).collect();
-        lines += &format!("{}: {sides:?} {:?} {}\n", printed.value_text(*value), read.affine, read.is_inside());
-        assert!(matches!(said.program.algorithm.values[*value as usize], Value::Read { .. }));
-    }
-    expect_test::expect![[r#"
-        (x[i - 1] or 0.0f32): [(false, true)] [true] false
-        (x[i + 1] or 0.0f32): [(true, false)] [true] false
-        (x[i / 2] or 0.0f32): [(true, true)] [false] true
-    "#]]
-    .assert_eq(&lines);
-}
-
 /// An obligation is found through several levels, with conditions of the outermost reader.
 #[test]
 fn several_levels() {
@@ -202,7 +180,7 @@ fn launches_check_where_searches_end() {
         ),
     ] {
         let said = accepted(head, body);
-        let texts: Vec<&str> = said.bounds.places.iter().map(|c| &*c.text).collect();
+        let texts: Vec<&str> = said.places.iter().map(|c| &*c.text).collect();
         assert_eq!(texts, needed, "{head} {body}");
     }
 }

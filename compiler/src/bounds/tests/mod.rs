@@ -6,17 +6,19 @@ mod gathers;
 mod others;
 mod refuse;
 
-use super::{Bounds, check};
+use tilewright_kernel::size::Constraint;
+
+use super::check;
 use crate::diag::{Level, Renderer};
 use crate::extent::Facts;
-use crate::program::{Program, build};
+use crate::program::build;
 use crate::source::{TokenBuffer, TokenMap, locate};
 use crate::syntax::parse;
 
 /// What the room says about a kernel.
 struct Said {
-    program: Program,
-    bounds: Bounds,
+    /// What launches must check.
+    places: Vec<Constraint>,
     codes: Vec<&'static str>,
     text: String,
     /// What the checks took.
@@ -37,12 +39,12 @@ fn run(source: &str) -> Said {
     let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
     let start = std::time::Instant::now();
-    let bounds = check(&program, &facts, &mut found);
+    let places = check(&program, &facts, &mut found);
     let time = start.elapsed();
     let errors = found.found().iter().filter(|d| d.level == Level::Error);
     let codes = errors.map(|d| d.code.row().code).collect();
     let text = Renderer::new(&map).report(&found.finish());
-    Said { program, bounds, codes, text, time }
+    Said { places, codes, text, time }
 }
 
 /// A kernel from its head and body.

@@ -138,7 +138,7 @@ impl Builder {
         value
     }
 
-    /// A buffer in a workspace: see [`Kernel::parts`].
+    /// A buffer in a workspace: see `Kernel::parts`.
     pub fn buffer_in(&mut self, workspace: u16, buffer: Buffer) -> BufferId {
         let id = self.buffer(buffer);
         self.kernel.parts[id.index()] = Some(workspace);
