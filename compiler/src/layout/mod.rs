@@ -2,8 +2,8 @@
 //! a buffer are all such maps.
 //!
 //! A [`Layout`] is a list of [`Digit`]s. Value d of a digit takes `d · unit` of its source and `low + d · stride` of
-//! its target, and numbers on both sides are sums over their digits. Extents need not be powers of two. A place may have
-//! chunks exchanged by a [`XorSwizzle`].
+//! its target, and numbers on both sides are sums over their digits. Extents need not be powers of two. A place may
+//! have chunks exchanged by a [`XorSwizzle`].
 //!
 //! **Property.** Where [`Layout::is_one_to_one`], the values that [`Layout::path`] finds for the place of some values
 //! are these values. **Formula.** Digits of one number in order of their strides, the largest first: each is

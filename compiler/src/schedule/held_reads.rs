@@ -3,9 +3,9 @@
 //! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by
 //! the thread that reads it, in a register that is known when the kernel is compiled. **Formula** (docs/theory.md,
 //! Ownership): the [`holders`](super::holders) of the stage have a thread for the element, and the reader's thread has
-//! a number of its own, made of its own leaves; both are compared as expressions over these. **Approximation.** Quotients
-//! are decided by the ranges of their parts; what is not equal for that reason is searched for a thread that reads from
-//! another one, and refused as unproved if none is found.
+//! a number of its own, made of its own leaves; both are compared as expressions over these. **Approximation.**
+//! Quotients are decided by the ranges of their parts; what is not equal for that reason is searched for a thread that
+//! reads from another one, and refused as unproved if none is found.
 
 use std::ops::ControlFlow;
 
