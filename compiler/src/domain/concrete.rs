@@ -23,6 +23,9 @@ impl Arithmetic for Numbers<'_> {
         // The extents were evaluated when the domain was made concrete, so their parts have values too.
         e.eval(self.0).unwrap_or(1)
     }
+    fn literal(&mut self, n: i128) -> i128 {
+        n
+    }
     fn add(&mut self, a: &i128, b: &i128) -> i128 {
         a.saturating_add(*b)
     }

@@ -214,6 +214,10 @@ pub trait Arithmetic {
     type Value: Clone;
     /// The value of an expression over the dimensions.
     fn size(&mut self, e: &Expr) -> Self::Value;
+    /// A number.
+    fn literal(&mut self, n: i128) -> Self::Value {
+        self.size(&Expr::constant(n))
+    }
     /// a + b
     fn add(&mut self, a: &Self::Value, b: &Self::Value) -> Self::Value;
     /// a · b

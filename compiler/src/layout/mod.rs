@@ -85,15 +85,15 @@ impl Path {
     pub fn of<A: Arithmetic>(&self, arithmetic: &mut A, number: &A::Value) -> A::Value {
         self.0.iter().fold(number.clone(), |rest, step| match *step {
             Step::Div(by) => {
-                let by = constant(arithmetic, by);
+                let by = arithmetic.literal(by);
                 arithmetic.div(&rest, &by)
             }
             Step::Mod(by) => {
-                let by = constant(arithmetic, by);
+                let by = arithmetic.literal(by);
                 arithmetic.modulo(&rest, &by)
             }
             Step::From { low, around } => {
-                let (less, around) = (constant(arithmetic, around - low), constant(arithmetic, around));
+                let (less, around) = (arithmetic.literal(around - low), arithmetic.literal(around));
                 let turned = arithmetic.add(&rest, &less);
                 arithmetic.modulo(&turned, &around)
             }
@@ -114,10 +114,6 @@ impl Path {
             Step::From { low, .. } => rest.sub(&Expr::constant(low)),
         })
     }
-}
-
-fn constant<A: Arithmetic>(arithmetic: &mut A, n: i128) -> A::Value {
-    arithmetic.size(&Expr::constant(n))
 }
 
 /// Chunks of places that are exchanged inside spans: the number of the row, of so many places, goes by exclusive or to
@@ -142,7 +138,7 @@ impl XorSwizzle {
 
     /// Where a place comes to lie. Twice gives the place again.
     pub fn of<A: Arithmetic>(self, arithmetic: &mut A, place: &A::Value) -> A::Value {
-        let [row, chunk, chunks] = [self.row, self.chunk, self.chunks].map(|n| constant(arithmetic, n));
+        let [row, chunk, chunks] = [self.row, self.chunk, self.chunks].map(|n| arithmetic.literal(n));
         let moved = arithmetic.div(place, &row);
         let moved = arithmetic.modulo(&moved, &chunks);
         let mask = arithmetic.mul(&moved, &chunk);
@@ -155,15 +151,18 @@ impl XorSwizzle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<S, T> {
     digits: Vec<Digit<S, T>>,
-    /// How many numbers a target has, where numbers past the digits are asked about.
+    /// How many numbers a target has, where numbers before and past the digits are asked about.
     sizes: Vec<(T, i128)>,
     swizzle: Option<XorSwizzle>,
+    /// How each digit follows from a number of its source.
+    source_paths: Vec<Path>,
 }
 
 impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
-    /// The layout of these digits, for targets of so many numbers.
+    /// The layout of these digits, for targets of so many numbers. A target in which digits begin later has a size.
     pub fn new(digits: Vec<Digit<S, T>>, sizes: Vec<(T, i128)>) -> Self {
-        Self { digits, sizes, swizzle: None }
+        let source_paths = digits.iter().map(|digit| source_path(&digits, digit)).collect();
+        Self { digits, sizes, swizzle: None, source_paths }
     }
 
     /// The same of digits, the last one of a source fastest: units are what those after a digit count.
@@ -197,10 +196,14 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
                 let digit = self.digits[*n];
                 let is_next = |outer: &Digit<S, T>| {
                     let both = |outer: i128, own: i128| outer == own.saturating_mul(digit.extent);
+                    let between = |d: &Digit<S, T>| {
+                        d.source == digit.source && d.extent != 1 && digit.unit < d.unit && d.unit < outer.unit
+                    };
+                    let is_next_in_source = both(outer.unit, digit.unit) && !self.digits.iter().any(between);
                     outer.source == digit.source
                         && begins(&digit)
                         && both(outer.stride, digit.stride)
-                        && (digit.source.is_none() || both(outer.unit, digit.unit))
+                        && (digit.source.is_none() || is_next_in_source)
                 };
                 if digit.extent == 1 && at + 1 < chain.len() && from_first {
                     continue;
@@ -214,7 +217,7 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
                 }
             }
         }
-        Self { digits: all, sizes: self.sizes.clone(), swizzle: self.swizzle }
+        Self::new(all, self.sizes.clone()).swizzled(self.swizzle)
     }
 
     /// The same with chunks of every place exchanged.
@@ -278,30 +281,19 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
         last.map_or_else(Path::default, |last| self.within(last).with(Step::Mod(self.digits[last].stride)))
     }
 
-    /// How a digit follows from a number of its source.
-    pub fn source_path(&self, digit: usize) -> Path {
-        let Digit { source, unit, .. } = self.digits[digit];
-        // The smallest unit outside takes everything above it.
-        let outside = self.digits.iter().filter(|d| d.source == source && d.unit > unit && d.extent != 1);
-        let mut units: Vec<i128> = outside.map(|d| d.unit).collect();
-        units.sort_unstable();
-        let rest = units.into_iter().rev().fold(Path::default(), |path, unit| path.with(Step::Mod(unit)));
-        rest.with(Step::Div(unit))
-    }
-
     /// The place of source numbers in a target.
     pub fn place<A: Arithmetic>(&self, arithmetic: &mut A, target: T, source: &dyn Fn(S) -> A::Value) -> A::Value {
-        let mut place = constant(arithmetic, 0);
+        let mut place = arithmetic.literal(0);
         for (n, digit) in self.digits.iter().enumerate().filter(|(_, d)| d.target == target) {
             // A digit of one value is at its first place.
             if let Some(of) = digit.source.filter(|_| digit.extent != 1) {
-                let value = self.source_path(n).of(arithmetic, &source(of));
-                let stride = constant(arithmetic, digit.stride);
+                let value = self.source_paths[n].of(arithmetic, &source(of));
+                let stride = arithmetic.literal(digit.stride);
                 let moved = arithmetic.mul(&value, &stride);
                 place = arithmetic.add(&place, &moved);
             }
             if digit.low > 0 {
-                let low = constant(arithmetic, digit.low);
+                let low = arithmetic.literal(digit.low);
                 place = arithmetic.add(&place, &low);
             }
         }
@@ -317,6 +309,16 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
             digit.extent <= 1 || (digit.stride > 0 && most < digit.stride)
         })
     }
+}
+
+/// How one of some digits follows from a number of its source.
+fn source_path<S: Copy + PartialEq, T>(digits: &[Digit<S, T>], digit: &Digit<S, T>) -> Path {
+    // The smallest unit outside takes everything above it.
+    let outside = digits.iter().filter(|d| d.source == digit.source && d.unit > digit.unit && d.extent != 1);
+    let mut units: Vec<i128> = outside.map(|d| d.unit).collect();
+    units.sort_unstable();
+    let rest = units.into_iter().rev().fold(Path::default(), |path, unit| path.with(Step::Mod(unit)));
+    rest.with(Step::Div(digit.unit))
 }
 
 /// Counted from a first number on, of so many.

@@ -40,6 +40,7 @@ fn paths_find_the_values_of_every_number() {
             .into_iter()
             .map(|values| (layout.place(&mut Numbers(&[]), (), &|source: i128| values[source as usize]), values))
             .collect();
+        let normal = layout.normal();
         let mut outside = vec![false; layout.digits().len()];
         for number in 0..size {
             let own = places.iter().find(|(place, _)| (*place..*place + innermost).contains(&number));
@@ -57,6 +58,9 @@ fn paths_find_the_values_of_every_number() {
                 }
                 None => assert!(!(0..outside.len()).all(is_inside), "{layout:?}: {number} has {found:?}"),
             }
+            // With fewer digits no other numbers have values.
+            let is_normal = |n: usize| (0..normal.digits()[n].extent).contains(&normal.path(n).at(number));
+            assert_eq!((0..normal.digits().len()).all(is_normal), own.is_some(), "{normal:?}: {number}");
             (0..outside.len()).for_each(|n| outside[n] |= !is_inside(n));
         }
         for (n, outside) in outside.into_iter().enumerate() {
@@ -71,6 +75,7 @@ fn paths_find_the_values_of_every_number() {
 #[test]
 fn sources_are_taken_apart_by_their_units() {
     let mut random = Random(2);
+    let mut fewer = 0;
     for _ in 0..300 {
         let mut digits: Vec<Digit<usize, ()>> = Vec::new();
         let mut sizes = Vec::new();
@@ -92,6 +97,8 @@ fn sources_are_taken_apart_by_their_units() {
             stride *= digits[n].extent;
         }
         let layout = Layout::new(digits.clone(), Vec::new());
+        let normal = layout.normal();
+        fewer += layout.digits().len() - normal.digits().len();
         let mut seen = Vec::new();
         for values in combinations(&sizes) {
             // Digit by digit, the largest unit of each source first.
@@ -113,8 +120,11 @@ fn sources_are_taken_apart_by_their_units() {
             assert_eq!(found, place, "{layout:?}: {values:?}");
             assert!(!seen.contains(&place), "{layout:?}: {values:?} is where another one is");
             seen.push(place);
+            let found = normal.place(&mut Numbers(&[]), (), &|source: usize| values[source]);
+            assert_eq!(found, place, "{normal:?}: {values:?}");
         }
     }
+    assert!(fewer > 100, "{fewer} digits fewer");
 }
 
 /// The accumulators of `wgmma.mma_async` with N columns, of which thread t holds d_i: the matrix fragment D in section

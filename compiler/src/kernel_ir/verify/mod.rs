@@ -42,15 +42,14 @@ mod problem;
 mod roles;
 mod types;
 
-pub use problem::{Fault, Problem};
-use types::{literal_fits, types_fit, updates};
-
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 
+pub use self::problem::{Fault, Problem};
+use self::types::{literal_fits, types_fit, updates};
 use super::{
     AtomicUpdate, Kernel, MbarrierId, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement,
     StatementKind, Type, Value, ValueId, VariableId,

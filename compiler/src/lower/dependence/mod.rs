@@ -12,11 +12,10 @@
 
 mod pair;
 
-use pair::Pair;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use self::pair::Pair;
 use super::pending_accesses::Access;
 use crate::extent::{Budget, Expr};
 use crate::kernel_ir::{
