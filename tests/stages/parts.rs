@@ -273,12 +273,19 @@ fn units_of_the_kernels_own_reduce() {
     let column = "unit column { domain: [block / 32, 32], box: [block / 32, 1] }";
     let half = "unit half { domain: [block / 16, 16], box: [1, 16] }";
     let even = "unit every { domain: [block / 4, 4], box: [block / 4, 1] }";
-    for (outputs, equation) in
-        [("y: i32[N]", "y[j] = sum(|i in 0..M| x[i, j]);"), ("y: i32[N]", "y[j] = max(|i in 0..M| x[i, j]);")]
-    {
+    let fold = "(y, p)[j] = fold(|i in 0..M| init (0i32, -1000i32), step (s, m) => (s + x[i, j], max(m, x[i, j])),
+        merge ((s, m), (t, n)) => (s + t, max(m, n)));";
+    let sizes: &[&[i64]] = &[&[1, 1], &[7, 36], &[300, 65], &[0, 3]];
+    for (outputs, equation, sizes) in [
+        ("(y: i32[N])", "y[j] = sum(|i in 0..M| x[i, j]);", sizes),
+        ("(y: i32[N])", "y[j] = max(|i in 0..M| x[i, j]);", sizes),
+        // Nothing has no place.
+        ("(y: u32[N]) where M >= 1", "y[j] = argmax(|i in 0..M| x[i, j]);", &sizes[..3]),
+        ("(y: i32[N], p: i32[N])", fold, sizes),
+    ] {
         let source = |unit: &str, ops: &str| {
             format!(
-                "kernel Columns(x: i32[M, N]) -> ({outputs}) {{
+                "kernel Columns(x: i32[M, N]) -> {outputs} {{
                     {equation}
                     launch threads(256);
                     {unit}
@@ -305,6 +312,11 @@ fn units_of_the_kernels_own_reduce() {
                 half,
                 "split j by 16 -> b, t; bind b: grid; split i by 16 -> q, h; reorder b, h, t, q; bind h: half; bind t: thread; reduce h;",
             ),
+            // Of two, the outer one is the nearer one.
+            (
+                column,
+                "bind j: grid; split i by 256 -> q, r; split r by 8 -> l, w; bind l: column; bind w: warp; reduce l, w;",
+            ),
             // Every fourth thread.
             (
                 even,
@@ -315,7 +327,6 @@ fn units_of_the_kernels_own_reduce() {
                 "split j by 60 -> b, r; bind b: grid; split i by 4 -> q, e; reorder b, e, r, q; bind e: every; bind r: 4 thread; reduce e;",
             ),
         ] {
-            let sizes: &[&[i64]] = &[&[1, 1], &[7, 36], &[300, 65], &[0, 3]];
             tried(&source(unit, ops), sizes, 1);
         }
         // Eight warps of one column are in eight warps.

@@ -2,9 +2,9 @@
 //!
 //! Property: if nothing is reported, then for every admissible size (at least 1) every read without `or` that is
 //! executed for some output element is inside its tensor, however intermediates are inlined or computed over their
-//! domains. A refusal carries the smallest failing case, replayed on concrete numbers by
-//! an evaluator that shares nothing with the proofs. What is approximated: some true obligations are neither proved nor
-//! refuted (undecided). Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
+//! domains. A refusal carries the smallest failing case, replayed on concrete numbers by an evaluator that shares
+//! nothing with the proofs. What is approximated: some true obligations are neither proved nor refuted (undecided).
+//! Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
 //!
 //! | room | holds |
 //! | --- | --- |

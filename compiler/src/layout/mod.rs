@@ -131,13 +131,16 @@ pub struct XorSwizzle {
 impl XorSwizzle {
     /// That of a swizzle, for elements of so many bytes (see [`Swizzle::apply`]). Rows and chunks rather than bits: an
     /// offset is a sum of rows and columns, so that the row is known, and often there is nothing to compute.
-    pub fn new(swizzle: Swizzle, bytes: u32) -> Option<Self> {
+    pub fn new(swizzle: Swizzle, bytes: u32) -> Self {
         let [row, chunk, chunks] = [128 / bytes, 16 / bytes, swizzle.span() / 16].map(i128::from);
-        (swizzle != Swizzle::None).then_some(Self { row, chunk, chunks })
+        Self { row, chunk, chunks }
     }
 
     /// Where a place comes to lie. Twice gives the place again.
     pub fn of<A: Arithmetic>(self, arithmetic: &mut A, place: &A::Value) -> A::Value {
+        if self.chunks == 1 {
+            return place.clone();
+        }
         let [row, chunk, chunks] = [self.row, self.chunk, self.chunks].map(|n| arithmetic.literal(n));
         let moved = arithmetic.div(place, &row);
         let moved = arithmetic.modulo(&moved, &chunks);
@@ -217,13 +220,13 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
                 }
             }
         }
-        Self::new(all, self.sizes.clone()).swizzled(self.swizzle)
+        Self { swizzle: self.swizzle, ..Self::new(all, self.sizes.clone()) }
     }
 
     /// The same with chunks of every place exchanged.
     #[must_use]
-    pub fn swizzled(mut self, swizzle: Option<XorSwizzle>) -> Self {
-        self.swizzle = swizzle;
+    pub fn swizzled(mut self, swizzle: XorSwizzle) -> Self {
+        self.swizzle = Some(swizzle);
         self
     }
 

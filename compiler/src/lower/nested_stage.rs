@@ -129,7 +129,7 @@ impl Instance<'_> {
         let offset = self.stage.layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let offset = value(b, &offset, &known);
         let swizzle = XorSwizzle::new(self.stage.layout.swizzle, bytes);
-        let offset = swizzle.map_or(offset, |swizzle| swizzle.of(&mut Emit { b, index: ty }, &offset));
+        let offset = swizzle.of(&mut Emit { b, index: ty }, &offset);
         base.map_or(offset, |base| b.index_add(base, offset))
     }
 
@@ -341,8 +341,8 @@ impl<'a> Nest<'a, '_> {
         let offset = self.stage.place_of_axes();
         let offset = layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let offset = self.of_roots(&offset, &point.values)?;
-        let (swizzle, mut emit) = (XorSwizzle::new(layout.swizzle, bytes), Emit { b: self.b, index: self.index });
-        let offset = swizzle.map_or(offset, |swizzle| swizzle.of(&mut emit, &offset));
+        let swizzle = XorSwizzle::new(layout.swizzle, bytes);
+        let offset = swizzle.of(&mut Emit { b: self.b, index: self.index }, &offset);
         Some(base.map_or(offset, |base| self.b.index_add(base, offset)))
     }
 

@@ -199,7 +199,7 @@ impl<'a> Around<'a> {
         if !(variables.iter().all(|v| *v as usize >= self.dims) && known(&offset) && coordinates.iter().all(known)) {
             return None;
         }
-        let (columns, xor) = (layout.columns, XorSwizzle::new(layout.swizzle, bytes));
+        let (columns, swizzle) = (layout.columns, XorSwizzle::new(layout.swizzle, bytes));
         let offset = columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let byte = |values: &[i128], thread: i128| {
             let inside = |(c, along): (&Expr, &schedule::Along)| {
@@ -209,7 +209,7 @@ impl<'a> Around<'a> {
                 return None;
             }
             let at = evaluate(&offset, &opaque, values)? + columns.map_or(0, |columns| columns.start(thread));
-            let at = xor.map_or(at, |xor| xor.of(&mut Numbers(&[]), &at));
+            let at = swizzle.of(&mut Numbers(&[]), &at);
             u64::try_from(at * i128::from(bytes)).ok()
         };
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));

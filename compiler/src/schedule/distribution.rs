@@ -17,14 +17,13 @@ use crate::diag::codes::{
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};
-use crate::layout;
 use crate::program::Program;
 use crate::source::{Span, ast};
 
 use super::combine::{self, check_atomics, combining, reaches_blocks};
 use super::launch::Launch;
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{Holder, Reduced, Role, Stage, digits, ping_pong, raster, role_name, split_k_stage};
+use super::{Reduced, Role, Stage, digits, ping_pong, raster, role_name, split_k_stage};
 use crate::target;
 use crate::{
     domain::{Unit, WARP, WARPGROUP},
@@ -51,8 +50,6 @@ pub struct Distribution {
     pub parts: Vec<Expr>,
     /// What units of a block are given, outermost first.
     pub levels: Vec<Level>,
-    /// Digits of a thread's number that no level has, between those of units of the kernel's own.
-    pub between: Vec<layout::Digit<AxisId, Holder>>,
     /// Who owns an instance: its threads are numbered from the first one of that unit.
     pub owner: Unit,
     /// Threads that nothing tells apart; none while that is all of the block, or all of the owner.
@@ -62,7 +59,7 @@ pub struct Distribution {
 impl Distribution {
     /// Threads that run the same iterations, where nothing tells them apart; none if that is the whole block.
     pub fn finest(&self) -> Option<i128> {
-        self.finest.or_else(|| self.levels.last().map(|level| level.size)).or_else(|| self.owner.threads())
+        self.finest.or_else(|| self.levels.last().map(|level| level.stride)).or_else(|| self.owner.threads())
     }
 
     /// Whether some units have iterations and not those from the first one on.
@@ -314,7 +311,7 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
     let placed = fits(stage, &mut levels, (threads, launch), diags);
     stage.distribution.levels = levels;
     let Some(finest) = placed else { return false };
-    (stage.distribution.finest, stage.distribution.between) = (Some(finest.threads), finest.between.clone());
+    stage.distribution.finest = Some(finest.threads);
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let last = d.levels.last().and_then(|level| level.leaves.last()).map(|leaf| leaf.0);
@@ -419,7 +416,7 @@ fn fits(
             let lanes = of.as_ref().is_some_and(|of| of == "warp") && own.binding == Binding::Thread;
             diags.report(TooManyThreads {
                 unit: if lanes { "lane".to_owned() } else { unit },
-                size: if own.is_named() { None } else { Some(own.size) },
+                size: if own.is_named() { None } else { Some(own.stride) },
                 of,
                 around,
                 axes: own.leaves.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect(),

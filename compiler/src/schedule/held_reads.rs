@@ -30,7 +30,6 @@ const VALUES: u64 = 4096;
 fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
     let own =
         digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
-    let own = own.add(&in_front(stage, Unit::Thread));
     // Of threads that nothing tells apart the first one runs an output beside another one.
     let own = if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) };
     if stage.distribution.cluster > 1 && stage.owner == Unit::Cluster && stage.distribution.ctas.is_empty() {
@@ -42,13 +41,7 @@ fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
 /// The number of threads before those that have this digit in their number.
 fn number(stage: &Stage, digit: &Digit) -> Expr {
     let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
-    Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride)
-}
-
-/// Threads before the units that have iterations, of units up to a kind.
-fn in_front(stage: &Stage, unit: Unit) -> Expr {
-    let levels = stage.distribution.levels.iter().filter(|level| level.unit <= unit);
-    Expr::constant(levels.map(|level| level.low.saturating_mul(level.stride)).sum())
+    Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride).add(&Expr::constant(digit.low))
 }
 
 /// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for
@@ -68,7 +61,7 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
     while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
         let parent = &plan.stages[attach.stage];
         let around = digits_in_cluster(parent).into_iter().filter(|d| d.unit <= at.owner);
-        first = around.fold(first, |sum, d| sum.add(&number(parent, &d))).add(&in_front(parent, at.owner));
+        first = around.fold(first, |sum, d| sum.add(&number(parent, &d)));
         at = parent;
     }
     first
@@ -311,7 +304,11 @@ impl Reading<'_> {
         if digits.is_empty() && held.distribution.block > 1 {
             return Sharing::Block;
         }
-        let computes = digits.iter().filter(|d| !d.reduced).fold(in_front(held, Unit::Thread), |sum, digit| {
+        let computes = digits.iter().fold(Expr::constant(0), |sum, digit| {
+            let sum = sum.add(&Expr::constant(digit.low));
+            if digit.reduced {
+                return sum;
+            }
             let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
             sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
         });
@@ -409,7 +406,7 @@ impl Reading<'_> {
                     return ControlFlow::Continue(());
                 };
                 let Some(reads) = at(&thread) else { return ControlFlow::Continue(()) };
-                let mut holds = in_front(held, Unit::Thread).as_constant().unwrap_or(0);
+                let mut holds = 0;
                 let mut differs = false;
                 for digit in &digits {
                     let own = digit.path.at(reads);
@@ -418,7 +415,7 @@ impl Reading<'_> {
                     let Some(value) = (if digit.reduced { Some(own.min(digit.extent - 1)) } else { value }) else {
                         return ControlFlow::Continue(());
                     };
-                    holds += value * digit.stride;
+                    holds += digit.low + value * digit.stride;
                     differs |= value != own;
                 }
                 if !differs {

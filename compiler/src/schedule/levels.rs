@@ -23,8 +23,6 @@ pub struct Level {
     pub name: String,
     /// Its leaves, outermost first, each with its extent or a bound of it.
     pub leaves: Vec<(AxisId, i128)>,
-    /// Threads of a unit, or those of them that are told apart along its dimension.
-    pub size: i128,
     /// The number of the unit that runs the first iteration.
     pub low: i128,
     /// Threads from one iteration to the next; 0 if there is one iteration, which every thread around runs.
@@ -40,10 +38,10 @@ impl Level {
             PartOf::Warp => WARP,
             PartOf::Thread | PartOf::Named(_) => 1,
         };
-        let size = size.saturating_mul(i128::from(part.scale));
+        let stride = size.saturating_mul(i128::from(part.scale));
         let low = part.range.map_or(0, |range| i128::from(range.0));
         let name = unit_name(program, binding);
-        Self { binding, unit, name, leaves: Vec::new(), size, low, stride: size }
+        Self { binding, unit, name, leaves: Vec::new(), low, stride }
     }
 
     /// Units that have iterations.
@@ -54,7 +52,7 @@ impl Level {
     /// Threads of a block that it needs, if they are known without the block.
     pub fn needed(&self) -> i128 {
         let range = part(self.binding).range.map_or(0, |range| i128::from(range.1));
-        self.low.saturating_add(self.count()).max(range).saturating_mul(self.size)
+        self.low.saturating_add(self.count()).max(range).saturating_mul(self.stride)
     }
 
     /// The threads of which the block must have whole groups.
@@ -201,8 +199,6 @@ pub(super) struct Finest {
     pub threads: i128,
     /// Whether these are neighbours.
     pub is_run: bool,
-    /// Digits of a thread's number that no level has, between those of units of the kernel's own.
-    pub between: Vec<Digit<AxisId, Holder>>,
 }
 
 /// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has
@@ -218,7 +214,7 @@ pub(super) fn place(
     let has_own = levels.iter().any(Level::is_named);
     let blocks = if has_own { u64::from(cluster) } else { 1 };
     let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(blocks, threads).ok());
-    let Some(shape) = shape else { return Ok(Finest { threads, is_run: true, between: Vec::new() }) };
+    let Some(shape) = shape else { return Ok(Finest { threads, is_run: true }) };
     let mut binds: Vec<Bind> = Vec::new();
     if blocks > 1 {
         binds.push(Bind::each(blocks, collectives::Unit::cta()));
@@ -262,12 +258,14 @@ pub(super) fn place(
         binds.push(own);
     }
     let finest = nest.first();
-    let (threads, is_run) = (finest.count(), *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()));
-    let between = match has_own {
-        true => number_own(levels, &nest, (shape, &binds), outside)?,
-        false => Vec::new(),
+    let finest = Finest {
+        threads: finest.count().into(),
+        is_run: *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
     };
-    Ok(Finest { threads: threads.into(), is_run, between })
+    if has_own {
+        number_own(levels, &nest, (shape, &binds), outside)?;
+    }
+    Ok(finest)
 }
 
 /// The digits of levels, outermost first.
@@ -288,14 +286,14 @@ pub(super) fn digits(levels: &[Level]) -> Vec<Digit<AxisId, Holder>> {
     all
 }
 
-/// Gives units their distances where some are the kernel's own, by the closed form of the nest; the digits that they
-/// leave. The first `outside` loops of it are around all levels.
+/// Gives units their distances where some are the kernel's own, by the closed form of the nest. The first `outside`
+/// loops of it are around all levels. Threads that these units leave alike are refused: each digit is one of a level.
 fn number_own(
     levels: &mut [Level],
     nest: &Nest,
     (shape, binds): (Shape, &[Bind]),
     outside: usize,
-) -> Result<Vec<Digit<AxisId, Holder>>, Box<Misplaced>> {
+) -> Result<(), Box<Misplaced>> {
     let tiling = Tiling::of(nest).map_err(|no| {
         let (step, misfit) = match no {
             NoClosedForm::Inexact(_, at) => (at, Misfit::NoForm),
@@ -304,26 +302,16 @@ fn number_own(
         let around = Nest::of(shape, &binds[..step]).map(|nest| nest.first().clone()).unwrap_or_default();
         Box::new(Misplaced { level: step.saturating_sub(outside), misfit, around, narrowed_by: None })
     })?;
-    let (mut between, block) = (Vec::new(), i128::from(shape.block()));
     for digit in tiling.layout().digits() {
-        let Digit { unit, extent, stride, low, .. } = *digit;
-        match digit.source {
-            Some(step) => {
-                // Which block it is follows from no number of a thread.
-                let Some(at) = step.checked_sub(outside) else { continue };
-                let level = &mut levels[at];
-                (level.size, level.stride) = (stride.max(1), stride);
-                if stride == 0 {
-                    level.low = 0;
-                }
-            }
-            None if stride < block => {
-                between.push(Digit { source: None, unit, extent, target: Holder::Thread, stride, low });
-            }
-            None => {}
+        // Which block it is follows from no number of a thread.
+        let Some(at) = digit.source.and_then(|step| step.checked_sub(outside)) else { continue };
+        let level = &mut levels[at];
+        level.stride = digit.stride;
+        if digit.stride == 0 {
+            level.low = 0;
         }
     }
-    Ok(between)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -391,8 +379,7 @@ mod tests {
             let finest = place(&program, &mut levels, *block, 1).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
             let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
             assert_eq!(finest.threads, i128::from(nest.first().count()));
-            let all = digits(&levels).into_iter().chain(finest.between).collect();
-            let layout = Layout::new(all, vec![(Holder::Thread, *block)]);
+            let layout = Layout::new(digits(&levels), vec![(Holder::Thread, *block)]);
             assert!(layout.is_one_to_one(), "{list:?}");
             for thread in 0..*block {
                 let runs = nest.instances().iter().find(|i| i.threads.contains(thread as u64));

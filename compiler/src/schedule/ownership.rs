@@ -45,17 +45,12 @@ pub struct Digit {
 
 /// Which thread computes each iteration of a stage's leaves, and in which of its registers it keeps what it stores.
 pub fn holders(stage: &Stage) -> Layout<AxisId, Holder> {
-    let Distribution { levels, between, owner, block, .. } = &stage.distribution;
+    let Distribution { levels, owner, block, .. } = &stage.distribution;
     let mut all = levels::digits(levels);
-    all.extend(between);
     if let Some(size) = owner.threads() {
         all.push(nobody(size, i128::from(*block).div_euclid(size)));
     }
-    let mut stride = 1_i128;
-    for (leaf, extent) in register_loops(stage).into_iter().rev() {
-        all.push(layout::Digit { source: Some(leaf), unit: 1, extent, target: Holder::Register, stride, low: 0 });
-        stride = stride.saturating_mul(extent);
-    }
+    all.extend(register_digits(stage));
     Layout::new(all, vec![(Holder::Thread, (*block).into())])
 }
 
@@ -124,6 +119,17 @@ pub fn register_loops(stage: &Stage) -> Vec<(AxisId, i128)> {
     stage.domain.leaves.iter().filter(own).map(|leaf| (*leaf, most(*leaf))).collect()
 }
 
+/// The same as digits of a register's number.
+fn register_digits(stage: &Stage) -> Vec<layout::Digit<AxisId, Holder>> {
+    let mut stride = 1_i128;
+    let digit = |(leaf, extent): (AxisId, i128)| {
+        let digit = layout::Digit { source: Some(leaf), unit: 1, extent, target: Holder::Register, stride, low: 0 };
+        stride = stride.saturating_mul(extent);
+        digit
+    };
+    register_loops(stage).into_iter().rev().map(digit).collect()
+}
+
 /// Registers of one thread for one component of an instance.
 pub fn registers(stage: &Stage) -> i128 {
     register_loops(stage).iter().fold(1, |n: i128, l| n.saturating_mul(l.1))
@@ -188,11 +194,11 @@ pub enum Register {
 pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Register {
     let leaves = leaves_at(stage, indices, reads);
     let (mut number, mut is_inside) = (0, true);
-    for (leaf, most) in register_loops(stage) {
-        let at = stage.domain.leaves.iter().position(|l| *l == leaf);
+    for digit in register_digits(stage) {
+        let at = stage.domain.leaves.iter().position(|leaf| Some(*leaf) == digit.source);
         let Some(value) = at.and_then(|at| present(&leaves[at]).as_constant()) else { return Register::Unknown };
-        is_inside &= (0..most).contains(&value);
-        number = number * most + value;
+        is_inside &= (0..digit.extent).contains(&value);
+        number += value * digit.stride;
     }
     match usize::try_from(number) {
         Ok(number) if is_inside => Register::Number(number),

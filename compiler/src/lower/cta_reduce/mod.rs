@@ -25,7 +25,7 @@ mod plan;
 
 pub(super) use partials::stored_as;
 use partials::{Column, Partials, lanes_of, merge_each, units};
-pub(super) use plan::{Digit, Number, digit};
+pub(super) use plan::{Counted, Digit, digit};
 use plan::{Plan, literal};
 use tilewright_kernel::ElementType;
 

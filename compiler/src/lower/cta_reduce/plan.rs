@@ -11,30 +11,30 @@ use crate::target::WARP;
 
 /// What a digit of a thread's number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lower) enum Number {
+pub(in crate::lower) enum Counted {
     /// Groups.
-    Group,
+    Groups,
     /// Threads of a group, in the order of the merge.
-    Member,
+    Members,
 }
 
 /// A digit of thread numbers. Threads before its first value, and those after the last value of the outermost digit,
 /// belong to no group. Below the innermost stride each remainder has groups of its own. All threads of a group exist.
-pub(in crate::lower) type Digit = layout::Digit<Number, ()>;
+pub(in crate::lower) type Digit = layout::Digit<Counted, ()>;
 
 /// So many values from `low` on, as far apart as that.
-pub(in crate::lower) const fn digit(of: Number, stride: i128, extent: i128, low: i128) -> Digit {
+pub(in crate::lower) const fn digit(of: Counted, stride: i128, extent: i128, low: i128) -> Digit {
     layout::Digit { source: Some(of), unit: 1, extent, target: (), stride, low }
 }
 
 /// What threads are to the trip through shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// Number of the group, by digits in which the threads of a warp agree.
+    /// Counted of the group, by digits in which the threads of a warp agree.
     Far,
-    /// Number of the group, by the others.
+    /// Counted of the group, by the others.
     Near,
-    /// Number of the partial in its group.
+    /// Counted of the partial in its group.
     Partial,
 }
 
@@ -80,7 +80,7 @@ impl Plan {
     pub fn new(threads: u32, digits: &[Digit]) -> Self {
         let size = i128::from(threads);
         let inner = digits.last().filter(|last| last.stride > 1);
-        let inner = inner.map(|last| digit(Number::Group, 1, last.stride, 0));
+        let inner = inner.map(|last| digit(Counted::Groups, 1, last.stride, 0));
         let groups = Layout::counting(digits.iter().copied().chain(inner), vec![((), size)]).normal();
         let digits = groups.digits();
         let last: i128 = digits.iter().map(|d| d.low + (d.extent - 1) * d.stride).sum();
@@ -94,7 +94,7 @@ impl Plan {
             let mut place = |source, stride, extent| {
                 left.push(layout::Digit { source, unit: 1, extent, target: (), stride, low: 0 });
             };
-            if own.source == Some(Number::Group) || extent == 1 {
+            if own.source == Some(Counted::Groups) || extent == 1 {
                 let agrees = digits[..=n].iter().all(|d| d.stride % i128::from(WARP) == 0);
                 place(Some(if agrees { Share::Far } else { Share::Near }), stride, extent);
             } else {

@@ -13,11 +13,11 @@ use crate::lower::emit::tests::{printed, tensor, text};
 use crate::proof::{self, Launch, Tensor, Verdict};
 
 const fn reduced(stride: i128, extent: i128) -> Digit {
-    digit(Number::Member, stride, extent, 0)
+    digit(Counted::Members, stride, extent, 0)
 }
 
 const fn kept(stride: i128, extent: i128) -> Digit {
-    digit(Number::Group, stride, extent, 0)
+    digit(Counted::Groups, stride, extent, 0)
 }
 
 fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
@@ -41,7 +41,7 @@ fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
             if value >= extent {
                 return None;
             }
-            let count = if digit.source == Some(Number::Member) { &mut place } else { &mut group };
+            let count = if digit.source == Some(Counted::Members) { &mut place } else { &mut group };
             *count = *count * extent + value;
         }
         let inner = digits.last().map_or(1, |digit| digit.stride as u32);
@@ -139,7 +139,7 @@ fn check(of: Merged<'_>, seeds: std::ops::Range<u64>) {
     let text = if seeds.end > 1 { text(&kernel) } else { printed(&kernel) };
     assert!(!is_violated(&kernel, of), "{of:?}\n{kernel}");
     let (members, buffers) = inputs(of);
-    let counted = of.digits.iter().filter(|d| d.source == Some(Number::Member));
+    let counted = of.digits.iter().filter(|d| d.source == Some(Counted::Members));
     let size = counted.map(|d| d.extent).product::<i128>() as u32;
     for seed in seeds {
         let (report, found) = launch(&kernel, &text, TURNS as i64, 1, &buffers, true, seed);
@@ -292,7 +292,7 @@ fn random_layouts() {
             let extent = if next(2) == 0 { 1 << next(6) } else { 1 + next(12) };
             // Some begin after the first thread, at a unit or in between.
             let low = [0, 0, 0, stride * next(3), next(7)][next(5) as usize];
-            let of = if next(3) > 0 { Number::Member } else { Number::Group };
+            let of = if next(3) > 0 { Counted::Members } else { Counted::Groups };
             digits.insert(0, digit(of, stride.into(), extent.into(), low.into()));
             stride = low + stride * extent;
             if next(4) == 0 {

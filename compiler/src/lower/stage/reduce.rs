@@ -8,7 +8,7 @@ use super::conditions::Condition;
 use super::{Around, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Builder, ValueId, VariableId};
-use crate::lower::cta_reduce::{self, Digit, Number, Team, digit};
+use crate::lower::cta_reduce::{self, Counted, Digit, Team, digit};
 use crate::lower::grid_reduce;
 use crate::lower::value::Accumulator;
 use crate::schedule;
@@ -114,17 +114,17 @@ impl Nest<'_, '_> {
     /// Combines the accumulators of the threads that share results; of so many that nothing else tells apart, each has
     /// a part, too.
     pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue, alike: i128) {
-        let number = |reduced: bool| if reduced { Number::Member } else { Number::Group };
+        let number = |reduced: bool| if reduced { Counted::Members } else { Counted::Groups };
         let own = schedule::digits(self.stage).into_iter().map(|d| digit(number(d.reduced), d.stride, d.extent, d.low));
         let mut digits: Vec<Digit> = own.collect();
         // Of the kernel's own units, those of an inner loop may be farther apart; terms are dealt in any order.
         digits.sort_by_key(|digit| std::cmp::Reverse(digit.stride));
         if alike > 1 {
-            digits.push(digit(Number::Member, 1, alike, 0));
+            digits.push(digit(Counted::Members, 1, alike, 0));
         }
         if let Some(size) = self.stage.owner.threads() {
             // Each unit for itself.
-            digits.insert(0, digit(Number::Group, size, i128::from(self.around.threads) / size, 0));
+            digits.insert(0, digit(Counted::Groups, size, i128::from(self.around.threads) / size, 0));
         }
         let variables = self.accumulators();
         let states: Vec<Vec<ValueId>> =
