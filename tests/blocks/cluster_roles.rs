@@ -199,11 +199,44 @@ fn who_makes_a_copy_may_read_it() {
                 assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
             }
         }
-        // For itself alone it would have to wait before it copies.
-        let (codes, report) = refused(&source("", ["math", "math"], ops));
-        assert_eq!(codes, [Code::TW0005], "{report}");
-        assert!(report.contains("let another role make the copy"), "{report}");
     }
+}
+
+/// A role that makes a copy for itself, together with other blocks: it is ahead of itself as far as the ring goes.
+#[test]
+fn who_makes_a_copy_for_itself_is_ahead() {
+    let of_math = |source: &str| {
+        let (before, after) = source.split_once("stage bt").expect("a copy of b");
+        format!("{before}stage bt{}", after.replacen("by load", "by math", 1))
+    };
+    for launch in ["", "persistent,"] {
+        for (rings, ops) in [
+            ([1, 1], "box k by 4 -> kb, kr; multicast c.ic by kb;"),
+            ([2, 2], "multicast c.ic;"),
+            ([2, 3], "box k by 4 -> kb, kr; multicast c.ic by kb;"),
+            ([1, 4], "multicast c.ic;"),
+        ] {
+            tried(&of_math(&below(launch, rings, ops)));
+        }
+        tried(&of_math(&square(launch)));
+    }
+    // Three iterations ahead: two copies before the loop, one in it.
+    let kernel = accepted(&of_math(&below("", [1, 3], "multicast c.ic;")));
+    let own = &kernel.entries[0].kernel;
+    let copies = own.regions.iter().flat_map(|region| &region.statements);
+    let of = |kind: &StatementKind| match kind {
+        StatementKind::BulkCopy(copy) => own.buffers[copy.buffer.index()].name == "bt",
+        _ => false,
+    };
+    assert_eq!(copies.filter(|s| of(&s.kind)).count(), 3, "{own}");
+    // One tile follows the other without a loop to be ahead in.
+    let tiles = "kernel K(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64]) {
+        y[i, j] = x[i, j] + w[j];
+        launch cluster(2), persistent, roles { math: 2 warp };
+        schedule y { split i by 2 -> io, ic; bind io: grid; bind ic: cta; bind j: thread; }
+        stage ws[j] = w in shared at y.io ring(2) via tma { box j by 32 -> jb, jj; multicast y.ic by jb; }
+    }";
+    assert_eq!(refused(tiles).0, [Code::TW0310]);
 }
 
 /// Softmax by so many blocks a row: one role of each copies, one combines its sums with those of the other blocks.

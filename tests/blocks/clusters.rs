@@ -125,6 +125,86 @@ fn results_and_terms_are_divided_by_the_blocks_of_one_cluster() {
     tried(source, &[&[1, 1], &[7, 65], &[33, 300], &[0, 5]], 3);
 }
 
+/// Clusters divide a reduction among each other, and the blocks of one the results, the rest of the reduction, or
+/// both: blocks with one number in their clusters arrive together. Under another count of blocks some are idle.
+#[test]
+fn clusters_divide_reductions_among_each_other() {
+    let sizes: &[&[i64]] = &[&[1, 1], &[2, 7], &[3, 33], &[9, 1000], &[0, 5], &[2, 0]];
+    let product = |launch: &str, by: &str, copies: &str| {
+        format!(
+            "kernel K(a: i32[M, K], b: i32[K, 16]) -> (c: i32[M, 16]) where K % 4 == 0 {{
+                c[i, j] = sum(|k| a[i, k] * b[k, j]);
+                launch cluster(2), {launch}threads(64);
+                schedule c {{
+                    split i by 8 -> io, i1; split i1 by 4 -> ic, ii; split k by 64 -> ks, k1; split k1 by 8 -> ko, kk;
+                    reorder io, ks, ic, ko, ii, j, kk; bind io, ks: grid; bind ic: cta; bind ii, j: thread;
+                    reduce ks by {by};
+                }}
+                {copies}
+            }}"
+        )
+    };
+    let taken = "stage at[i, k] = a in shared at c.ko ring(2) via tma { }
+        stage bt[k, j] = b in shared at c.ko ring(2) via tma { multicast c.ic; }";
+    for (launch, by, copies) in [
+        ("", "grid", ""),
+        ("", "grid", taken),
+        ("persistent, ", "grid", ""),
+        ("persistent, ", "grid", taken),
+        ("", "atomic", ""),
+        ("persistent, ", "atomic", taken),
+    ] {
+        let sizes: &[&[i64]] = &[&[1, 4], &[8, 36], &[13, 132], &[20, 260], &[0, 4]];
+        let kernel = tried(&product(launch, by, copies), sizes, 3);
+        let info = kernel.info.as_ref().expect("no error");
+        assert_eq!(info.launch.cluster, 2);
+        let counters = info.workspace.iter().find(|w| w.zeroed).expect("counters");
+        assert_eq!(counters.elements.eval(&[17, 260]), Ok(3 * 2), "one for each row of tiles and place in a cluster");
+    }
+    // A part of the reduction belongs to the blocks of a cluster: they combine first.
+    let both = |op: &str, by: &str| {
+        format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M]) {{
+                y[i] = {op}(|j| x[i, j]);
+                launch cluster(4), threads(32);
+                schedule y {{
+                    bind i: grid; split j by 256 -> js, j1; split j1 by 64 -> c, jc; split jc by 32 -> r, t;
+                    bind js: grid; bind c: cta; bind t: thread; reduce t; reduce c; reduce js by {by};
+                }}
+            }}"
+        )
+    };
+    for (op, by) in [("sum", "grid"), ("max", "grid"), ("argmax", "grid"), ("max", "atomic"), ("argmin", "atomic")] {
+        let source = match op.starts_with("arg") {
+            true => both(op, by).replace("(y: f32[M])", "(y: u32[M]) where N >= 1"),
+            false => both(op, by),
+        };
+        let sizes = if op.starts_with("arg") { &sizes[..4] } else { sizes };
+        tried(&source, sizes, 3);
+    }
+    // Columns of a cluster, of which the last ones may have no block that is at work.
+    let idle = "kernel K(x: f32[M, N]) -> (y: f32[N]) where N <= 128 {
+        y[j] = sum(|i| x[i, j]);
+        launch cluster(4), threads(32);
+        schedule y {
+            split i by 5 -> is, ii; split j by 32 -> c, t; bind is: grid; bind c: cta; bind t: thread; reduce is by grid;
+        }
+    }";
+    tried(idle, &[&[1, 1], &[6, 33], &[17, 64], &[4, 96], &[0, 5]], 3);
+    // What stands in a loop would go on in the last blocks, which need not be of one cluster.
+    let inside = "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {
+        s[i] = sum(|j| x[i, j]);
+        y[i, j] = x[i, j] - s[i];
+        launch cluster(2), threads(32);
+        schedule y { split i by 2 -> b, c; bind b: grid; bind c: cta; split j by 32 -> r, t; bind t: thread; }
+        schedule s in registers at y.c {
+            split j by 128 -> js, j1; split j1 by 32 -> r, t; bind js: grid; bind t: thread; reduce t; reduce js by grid;
+        }
+    }";
+    let (codes, report) = finished(inside).err().expect("not yet");
+    assert!(codes.contains(&Code::TW0005), "{report}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     for (source, code) in [

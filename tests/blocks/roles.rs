@@ -273,6 +273,152 @@ fn who_waits_for_what_was_made_of_something_knows_of_it() {
     }
 }
 
+/// Two outputs in one loop nest, each of a role of its own, that read the same slots: with other threads, warps and
+/// stages of their own.
+#[test]
+fn outputs_of_roles_stand_beside_each_other() {
+    // What is read is made by a third role, or by that of either output; alone, or with what is reduced from it.
+    let shared = |roles: &str, of: [&str; 3], launch: &str| {
+        let [t, y, z] = of;
+        format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M, N], z: f32[M, N]) where N <= 300 {{
+                t[i, j] = x[i, j] * 2.0;
+                y[i, j] = t[i, j] + 1.0;
+                m[i] = max(|j| t[i, j]);
+                z[i, j] = t[i, j] - m[i];
+                launch {launch}roles {{ {roles} }};
+                schedule y by {y} {{ split i by 4 -> ib, ii; bind ib: grid; split j by 32 -> r, tt; bind tt: thread; }}
+                schedule z at y.ii by {z} {{ split i by 4 -> ib, ii; bind ib: grid; split j by 64 -> r, tt; bind tt: thread; }}
+                schedule m in registers at z.ii by {z} {{ split j by 64 -> r, tt; bind tt: thread; reduce tt; }}
+                schedule t in shared at y.ii ring(2) by {t} {{ split j by 32 -> r, tt; bind tt: thread; }}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1, 1], &[4, 33], &[7, 70], &[9, 300], &[0, 3], &[3, 0]];
+    let three = "load: warp, math: warp, more: 2 warp";
+    let two = "math: warp, more: 2 warp";
+    for (roles, of) in [
+        (three, ["load", "math", "more"]),
+        (two, ["math", "math", "more"]),
+        (two, ["more", "math", "more"]),
+        ("more: 2 warp, math: warp", ["math", "math", "more"]),
+    ] {
+        for launch in ["", "persistent, "] {
+            let source = shared(roles, of, launch);
+            let kernel = accepted(&source);
+            runs(&source, &kernel, sizes, 4);
+            let (tried, found) = unnoticed(&kernel, &[&[9, 70], &[13, 300]]);
+            assert!(tried >= 4, "{tried}");
+            assert!(found.is_empty(), "{found:#?}\n{source}\n{}", kernel.entries[0].kernel);
+            each_barrier_is_missed(&kernel, sizes);
+        }
+    }
+    // Copies both ways in the loops of the one output and of the other, and warps that do not take the same rows.
+    let source = "kernel K(x: f32[M, N], w: f32[N]) -> (y: f32[M, N], z: f32[M, N]) where N % 4 == 0, N <= 512 {
+        y[i, j] = x[i, j] + 1.0;
+        z[i, j] = x[i, N - 1 - j] * w[j];
+        launch persistent, roles { load: warp, math: 2 warp, more: 4 warp, store: warp };
+        schedule y by math {
+            split i by 8 -> ib, i8; split i8 by 4 -> io, ii; split j by 32 -> r, t; reorder ib, io, ii, r, t; bind ib: grid;
+            split ii by 2 -> ir, iw; reorder ib, io, ir, iw, r, t; bind iw: warp; bind t: thread;
+        }
+        schedule z at y.io by more {
+            split i by 8 -> ib, i8; split i8 by 4 -> io, ii; bind ib: grid; bind ii: warp;
+            split j by 32 -> r, t; bind t: thread;
+        }
+        stage xs[i, j] = x in shared at y.io ring(3) via tma by load { box j by 128 -> jo, jb; }
+        stage ws[j] = w in shared at z.io ring(2) via tma by load { box j by 256 -> jo, jb; }
+        stage ys[i, j] = y in shared at y.io ring(2) via tma by store { box j by 256 -> jo, jb; }
+        stage zs[i, j] = z in shared at z.io ring(2) via tma by store { box j by 256 -> jo, jb; }
+    }";
+    let kernel = tried(source, &[&[1, 4], &[8, 36], &[19, 132], &[45, 512]], 4);
+    let (_, found) = unnoticed(&kernel, &[&[45, 132]]);
+    assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
+}
+
+/// One role of each block adds what another brings, and the blocks of a group combine what those have: the first
+/// thread of the role arrives, and its threads learn whether their block is the last.
+#[test]
+fn roles_combine_what_blocks_have_of_a_reduction() {
+    let product = |launch: &str, roles: &str, by: &str| {
+        format!(
+            "kernel K(a: i32[M, K], b: i32[K, 16]) -> (c: i32[M, 16]) where K % 4 == 0 {{
+                c[i, j] = sum(|k| a[i, k] * b[k, j]);
+                launch {launch}roles {{ {roles} }};
+                schedule c by math {{
+                    split i by 4 -> io, ii; split k by 64 -> ks, k1; split k1 by 8 -> ko, kk;
+                    reorder io, ks, ko, ii, j, kk; bind io, ks: grid; bind ii, j: thread; reduce ks by {by};
+                }}
+                stage at[i, k] = a in shared at c.ko ring(2) via tma by load {{ }}
+                stage bt[k, j] = b in shared at c.ko ring(2) via tma by load {{ }}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1, 4], &[4, 36], &[7, 132], &[10, 260], &[0, 4]];
+    for (launch, roles, by) in [
+        ("", "load: warp, math: 2 warp", "grid"),
+        ("", "math: 2 warp, load: warp", "grid"),
+        ("persistent, ", "load: warp, math: 2 warp", "grid"),
+        ("", "load: warp, math: 2 warp", "atomic"),
+        ("persistent, ", "load: 2 warp, math: 2 warp", "atomic"),
+    ] {
+        let source = product(launch, roles, by);
+        let kernel = accepted(&source);
+        runs(&source, &kernel, sizes, 4);
+        each_barrier_is_missed(&kernel, sizes);
+        let (_, found) = unnoticed(&kernel, &[&[7, 260], &[5, 388]]);
+        assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
+    }
+    // Threads that share a result; one result, which the first thread takes; two roles, each with a reduction.
+    for (op, by) in [("sum", "grid"), ("max", "grid"), ("max", "atomic"), ("argmin", "grid"), ("argmax", "atomic")] {
+        let ty = if op.starts_with("arg") { "u32" } else { "f32" };
+        let source = format!(
+            "kernel K(x: f32[M, N]) -> (y: {ty}[M], z: f32[M]) where N >= 1 {{
+                y[i] = {op}(|j| x[i, j]);
+                z[i] = sum(|j| abs(x[i, j]));
+                launch roles {{ most: 2 warp, math: 3 warp }};
+                schedule y by math {{
+                    bind i: grid; split j by 192 -> js, jr; split jr by 96 -> r, t; bind js: grid; bind t: thread;
+                    reduce t; reduce js by {by};
+                }}
+                schedule z by most {{
+                    bind i: grid; split j by 128 -> js, jr; split jr by 64 -> r, t; bind js: grid; bind t: thread;
+                    reduce t; reduce js by grid;
+                }}
+            }}"
+        );
+        let kernel = accepted(&source);
+        let sizes: &[&[i64]] = &[&[1, 1], &[2, 70], &[5, 333], &[3, 1000]];
+        runs(&source, &kernel, sizes, 4);
+        each_barrier_is_missed(&kernel, sizes);
+    }
+    // In clusters, with what their blocks combine first.
+    let source = "kernel K(x: f32[M, N]) -> (y: f32[M]) where N % 4 == 0 {
+        y[i] = sum(|j| x[i, j]);
+        launch cluster(2), persistent, roles { load: warp, math: 2 warp };
+        schedule y by math {
+            bind i: grid; split j by 256 -> js, j1; split j1 by 128 -> c, jc; split jc by 64 -> r, t;
+            bind js: grid; bind c: cta; bind t: thread; reduce t; reduce c; reduce js by grid;
+        }
+        stage xs[i, j] = x in shared at y.c ring(2) via tma by load { }
+    }";
+    let kernel = accepted(source);
+    runs(source, &kernel, &[&[1, 4], &[3, 260], &[2, 1000]], 4);
+    // Other roles would not know where to go on.
+    let inside = "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {
+        s[i] = sum(|j| x[i, j]);
+        y[i, j] = x[i, j] - s[i];
+        launch roles { load: warp, math: warp };
+        schedule y by math { bind i: grid; split j by 32 -> r, t; bind t: thread; }
+        schedule s in registers at y.i by math {
+            split j by 64 -> js, jr; split jr by 32 -> r, t; bind js: grid; bind t: thread; reduce t; reduce js by grid;
+        }
+        stage xs[i, j] = x in shared at s.r by load { bind j: thread; }
+    }";
+    let (codes, report) = refused(inside);
+    assert!(codes.contains(&Code::TW0005), "{report}");
+}
+
 #[test]
 fn copies_stand_in_the_loops_of_a_stage_of_another_role() {
     // `load` fills the rings of two stages of two roles, one inside the other's nest.

@@ -26,6 +26,7 @@ const TABLE: &[Row] = &[
     ("role-chain", ACROSS, ROLES),
     ("role-regs", ACROSS, ROLES),
     ("role-stores", ACROSS, ROLES),
+    ("beside-role", ACROSS, ROLES),
 ];
 
 /// Why two features never meet, if they do not.

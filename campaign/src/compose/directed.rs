@@ -52,6 +52,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("vectorized-shared", &["shared"]),
     ("like-chain", &["like"]),
     ("stage-of-beside", &["beside"]),
+    ("beside-role", &["beside", "roles"]),
     ("nested-twice", &["nested-stage"]),
 ];
 

@@ -40,7 +40,8 @@
 //! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first
 //! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]). What a block's threads wrote before
 //! its last barrier before that is visible to the first thread of the last block that arrives there, and to that
-//! block's other threads after its next barrier ([`StatementKind::BarRedOr`] is one). A workspace that is zero when the
+//! block's other threads after its next barrier ([`StatementKind::BarRedOr`] is one). In a role that is said of its
+//! threads. A workspace that is zero when the
 //! kernel begins is zero when it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several
 //! blocks exclude each other.
 //!

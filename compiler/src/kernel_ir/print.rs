@@ -220,7 +220,7 @@ impl Printer<'_> {
                     (false, true) => ", acquires only",
                     (false, false) => ", relaxed",
                 };
-                writeln!(f, "{last}: bool = thread 0 arrives last of {blocks} at {place}{order}")
+                writeln!(f, "{last}: bool = the first thread arrives last of {blocks} at {place}{order}")
             }
             StatementKind::BarRedOr { predicate, result } => {
                 writeln!(f, "{}: bool = {} for any thread", self.name(*result), self.name(*predicate))

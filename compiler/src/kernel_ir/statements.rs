@@ -95,7 +95,8 @@ pub enum StatementKind {
     },
     /// Combines an element of a workspace with a value, at once with respect to other blocks and threads.
     AtomicUpdate(AtomicUpdate),
-    /// The first thread of the block arrives at a counter for it. After the last arrival the counter is zero again.
+    /// The first thread of the block, or of the role, arrives at a counter for the block. After the last arrival the
+    /// counter is zero again.
     LastBlockTicket {
         /// The counters: a workspace of `u32` that is zero at first.
         counters: u16,
@@ -110,7 +111,8 @@ pub enum StatementKind {
         /// Whether the first thread sees what those released that arrived before.
         acquires: bool,
     },
-    /// All threads of the block wait for each other, and learn whether a predicate holds for any of them.
+    /// All threads of the block, or of the role, wait for each other, and learn whether a predicate holds for any of
+    /// them.
     BarRedOr {
         /// What each thread says.
         predicate: ValueId,

@@ -79,14 +79,40 @@ impl Pipeline {
         slot
     }
 
+    /// Slot and parity of the instance that comes `ahead` after the one that has these.
+    pub fn instance_after(
+        &self,
+        b: &mut Builder,
+        (slot, parity): (ValueId, Option<ValueId>),
+        ahead: u32,
+    ) -> (ValueId, Option<ValueId>) {
+        if ahead == 0 {
+            return (slot, parity);
+        }
+        let next = self.slot_after(b, slot, ahead);
+        let of_phase = parity.map(|parity| {
+            let one = b.index_literal(Type::I32, 1);
+            let (around, other) = (b.index_compare(Compare::Lt, next, slot), b.index_xor(parity, one));
+            b.select(around, other, parity)
+        });
+        (next, of_phase)
+    }
+
     /// The parity of the phase.
     pub fn parity(&self, b: &mut Builder) -> Option<ValueId> {
         self.parity.map(|parity| b.get(parity))
     }
 
-    /// Waits until `slot` may be filled: for the consumers of its last instance, which ended the phase before.
+    /// Waits until `slot` may be filled with the instance at hand.
     pub fn acquire(&self, b: &mut Builder, slot: ValueId) {
-        let (Some(between), Some(parity)) = (&self.between, self.parity(b)) else { return };
+        let parity = self.parity(b);
+        self.acquire_for(b, slot, parity);
+    }
+
+    /// Waits until `slot` may be filled with an instance of the phase with `parity`: for the consumers of its last one,
+    /// which ended the phase before.
+    pub fn acquire_for(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
+        let (Some(between), Some(parity)) = (&self.between, parity) else { return };
         let one = b.index_literal(Type::I32, 1);
         let before = b.index_xor(parity, one);
         b.mbarrier_wait(between.empty, slot, before);

@@ -10,7 +10,9 @@
 //! commit                                  release
 //! ```
 //!
-//! A consumer that waits for what another consumer made of the instance waits for nothing else.
+//! A consumer that waits for what another consumer made of the instance waits for nothing else. A role that reads what
+//! it copies itself, for others or together with other blocks, is ahead of itself: it starts as many instances before a
+//! loop as the ring has slots but one, and in each iteration the one that comes next.
 //!
 //! The bytes of a copy by the accelerator end the phase of `full` themselves: the producer expects them. So do threads
 //! that copy by `cp.async`: each arrives when its copies are done, and goes on to the next slot at once. If they read
@@ -46,6 +48,18 @@ use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::schedule::{Attach, Stage};
+
+/// An instance of a copy that a role starts for itself or others.
+struct Issued<'a, 'c> {
+    copy: &'c Copy<'a>,
+    slot: ValueId,
+    /// That of its phase, if its slot was used before.
+    parity: Option<ValueId>,
+    /// Where its region starts: see [`Copy::corners`].
+    starts: Vec<ValueId>,
+    /// Whether there is such an instance; always, if nothing says so.
+    exists: Option<ValueId>,
+}
 
 /// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do
 /// if they are `staged`.
@@ -134,27 +148,86 @@ impl<'a> Nest<'a, '_> {
         mine.collect()
     }
 
+    /// How many instances this role is ahead of itself where it makes a copy inside `k` loops: as many as the ring has
+    /// besides the one that it reads. Others that it makes for are behind it in any case.
+    fn ahead(&self, (copy, makes, reads): &(Copy<'a>, bool, bool), k: usize) -> u32 {
+        let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k));
+        let is_rolled = axis.is_some_and(|axis| self.stage.is_rolled(*axis));
+        if *makes && *reads && is_rolled { copy.staged.ring - 1 } else { 0 }
+    }
+
+    /// Before the loop at position `k`, which has so many iterations: starts the first instances of what this role
+    /// makes for itself there.
+    pub(super) fn fill_handed(&mut self, point: &Point, k: usize, count: ValueId) {
+        let handed = self.handed(k + 1);
+        let mut issued = Vec::new();
+        for of in handed.iter().filter(|of| of.0.staged.way == Way::Load) {
+            let copy = &of.0;
+            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
+            for n in 0..self.ahead(of, k + 1) {
+                let iteration = self.b.index_literal(self.index, n.into());
+                let exists = self.b.index_compare(Compare::Lt, iteration, count);
+                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
+                let (slot, parity) = copy.pipeline.instance_after(self.b, now, n);
+                // Nobody has used the slots of a loop that is entered once.
+                let parity = parity.filter(|_| self.repeats(k));
+                issued.push(Issued { copy, slot, parity, starts, exists: Some(exists) });
+            }
+        }
+        self.issue(&issued);
+    }
+
+    /// Starts instances of copies by the elected thread, as soon as their slots have been read.
+    fn issue(&mut self, issued: &[Issued<'a, '_>]) {
+        if issued.is_empty() {
+            return;
+        }
+        let begin = |this: &mut Self, exists: Option<ValueId>| {
+            exists.into_iter().for_each(|exists| this.b.begin_if(exists));
+        };
+        let end = |this: &mut Self, exists: Option<ValueId>| exists.into_iter().for_each(|_| this.b.end_if());
+        for Issued { copy, slot, parity, exists, .. } in issued.iter().filter(|issued| issued.parity.is_some()) {
+            begin(self, *exists);
+            copy.pipeline.acquire_for(self.b, *slot, *parity);
+            end(self, *exists);
+        }
+        // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait
+        // for may end.
+        if issued.iter().any(|issued| issued.parity.is_some()) {
+            self.b.bar_sync();
+        }
+        self.b.begin_elect();
+        for Issued { copy, slot, starts, exists, .. } in issued {
+            begin(self, *exists);
+            copy.start(self.b, starts, *slot);
+            end(self, *exists);
+        }
+        self.b.end_elect();
+    }
+
     /// Makes the copies that stand inside `k` loops, or waits for them.
     pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
         let handed = self.handed(k);
-        let issued: Vec<&(Copy<'a>, bool, bool)> =
-            handed.iter().filter(|(copy, makes, _)| *makes && copy.staged.way == Way::Load).collect();
-        if !issued.is_empty() {
-            let mut starts = Vec::with_capacity(issued.len());
-            for (copy, ..) in &issued {
-                let slot = copy.pipeline.slot(self.b);
-                copy.pipeline.acquire(self.b, slot);
-                starts.push((self.corners(copy, point, None), slot));
-            }
-            // Who starts copies goes on: others of its role may still read the last instance, and the phase that they
-            // wait for may end.
-            self.b.bar_sync();
-            self.b.begin_elect();
-            for ((copy, ..), (starts, slot)) in issued.iter().zip(&starts) {
-                copy.start(self.b, starts, *slot);
-            }
-            self.b.end_elect();
+        let mut issued = Vec::new();
+        for of in handed.iter().filter(|(copy, makes, _)| *makes && copy.staged.way == Way::Load) {
+            let copy = &of.0;
+            let ahead = self.ahead(of, k);
+            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
+            let (slot, parity) = copy.pipeline.instance_after(self.b, now, ahead);
+            // With one more iteration than the ring has slots, that of the last iteration is free again.
+            let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k)).filter(|_| ahead > 0);
+            let later = axis.and_then(|axis| Some((*axis, point.values[*axis]?))).map(|(axis, now)| {
+                let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+                let (count, ahead) = (self.size(&extent), self.b.index_literal(self.index, ahead.into()));
+                // No sum that could pass what an index can be.
+                let most = self.b.index_sub(count, ahead);
+                let exists = self.b.index_compare(Compare::Lt, now, most);
+                ((axis, self.b.index_add(now, ahead)), exists)
+            });
+            let starts = self.corners(copy, point, later.map(|(other, _)| other));
+            issued.push(Issued { copy, slot, parity, starts, exists: later.map(|(_, exists)| exists) });
         }
+        self.issue(&issued);
         for (copy, makes, reads) in &handed {
             let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
             let slot = copy.pipeline.slot(self.b);

@@ -53,7 +53,7 @@ pub(crate) struct ProducerConsumers {
 }
 
 impl ProducerConsumers {
-    /// Those of a stage; none if its own role alone reads it.
+    /// Those of a stage; none if its own role alone reads it, in its own block.
     pub fn of_stage(stages: &[Analysed], at: usize) -> Option<Self> {
         let stage = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
         let reads = |n: &usize| {
@@ -62,7 +62,7 @@ impl ProducerConsumers {
                 && reads.any(|r| taken(&stage, *n, (r.source, r.value), r.in_terms) == Some(at))
         };
         let readers = (0..stages.len()).filter(reads).filter_map(|n| stages[n].stage.role);
-        Self::new(stages[at].stage.role?, readers)
+        Self::new(stages[at].stage.role?, readers, false)
     }
 
     /// Those of a copy that stands in the loops of the stage with a position.
@@ -70,19 +70,20 @@ impl ProducerConsumers {
         match staged.way {
             Way::Load => {
                 let readers = consumers(stages, at, staged).into_iter().filter_map(|n| stages[n].stage.role);
-                Self::new(staged.role?, readers)
+                Self::new(staged.role?, readers, staged.multicast.is_some())
             }
-            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter()),
+            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter(), false),
         }
     }
 
-    fn new(producer: usize, readers: impl Iterator<Item = usize>) -> Option<Self> {
+    /// `several` is whether blocks of a cluster make it together: then it is handed to those, whoever reads it there.
+    fn new(producer: usize, readers: impl Iterator<Item = usize>, several: bool) -> Option<Self> {
         let mut consumers: Vec<usize> = readers.collect();
         consumers.sort_unstable();
         consumers.dedup();
         let reads_own = consumers.contains(&producer);
         consumers.retain(|role| *role != producer);
-        (!consumers.is_empty()).then_some(Self { producer, consumers, reads_own })
+        (several || !consumers.is_empty()).then_some(Self { producer, consumers, reads_own })
     }
 
     /// Whether a role says that it has read a slot. A producer need not say so to itself, but to other blocks that fill

@@ -123,8 +123,9 @@ impl Run<'_> {
             Memory::Workspace(workspace) => {
                 let access =
                     Access { block: self.me.block, by: self.me.id, actor: Actor::Thread(agent), time: order.now };
+                let view = self.me.view();
                 for lane in 0..i64::from(lanes) {
-                    let one = self.workspaces.access(workspace, at + lane, touch, access, order.synced);
+                    let one = self.workspaces.access(workspace, at + lane, touch, access, view);
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }
                 let aligned = || misaligned(0, at.unsigned_abs() * bytes, whole);

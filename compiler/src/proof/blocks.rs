@@ -7,12 +7,16 @@
 use std::collections::BTreeMap;
 
 use super::global::{Access, Actor};
-use super::order::{Order, Time};
+use super::order::{AgentId, Order, Time, View};
 use super::shared::Fault;
 use super::violation::Kind;
 use crate::target::WARP;
 
-/// What an arrival releases of a block: up to when what its threads did comes before it.
+/// Who arrives, and for whom: the threads of a block that have no roles, or those of one of its roles; the number of
+/// the role from 1, or 0.
+type Party = (i64, u8);
+
+/// What an arrival releases of a party: up to when what its threads did comes before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Until {
     /// Any thread or copy.
@@ -21,38 +25,53 @@ pub(super) struct Until {
     warp: Time,
     /// The first thread, which arrives.
     first: Time,
+    /// The number of that thread.
+    number: u32,
 }
 
 impl Until {
-    /// An arrival now.
-    fn now(order: Order) -> Self {
-        Self { all: order.synced, warp: order.synced.max(order.synced_warp), first: order.now }
+    /// An arrival now, by the thread with a number.
+    fn now(order: Order, number: u32) -> Self {
+        Self { all: order.synced, warp: order.synced.max(order.synced_warp), first: order.now, number }
     }
 
     fn join(&mut self, other: Self) {
-        let Self { all, warp, first } = other;
-        *self = Self { all: self.all.max(all), warp: self.warp.max(warp), first: self.first.max(first) };
+        let Self { all, warp, first, number } = other;
+        *self = Self { all: self.all.max(all), warp: self.warp.max(warp), first: self.first.max(first), number };
     }
 
     fn covers(self, actor: Actor, time: Time) -> bool {
-        time < match actor {
-            Actor::Thread(0) => self.first,
-            Actor::Thread(1..WARP) => self.warp,
-            Actor::Thread(_) | Actor::Copy(_) => self.all,
+        let (first, lanes) = is_first(actor, self.number);
+        time < if first {
+            self.first
+        } else if lanes {
+            self.warp
+        } else {
+            self.all
         }
     }
 }
 
-/// What is known of other blocks.
-type Seen = BTreeMap<i64, Until>;
-
-fn join(seen: &mut Seen, other: &Seen) {
-    other.iter().for_each(|(block, until)| seen.entry(*block).or_default().join(*until));
+/// Whether it is the thread with a number, the first one of a party, and whether it is a lane of that one's warp.
+fn is_first(actor: Actor, number: u32) -> (bool, bool) {
+    match actor {
+        Actor::Thread(thread) => (thread == number, (number..number + WARP).contains(&thread)),
+        Actor::Copy(_) => (false, false),
+    }
 }
 
-/// What is known of other blocks in the block that runs, and by whom.
+/// What is known of others.
+type Seen = BTreeMap<Party, Until>;
+
+fn join(seen: &mut Seen, other: &Seen) {
+    other.iter().for_each(|(party, until)| seen.entry(*party).or_default().join(*until));
+}
+
+/// What the party that runs knows of others, and which of its threads do.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
+    /// The number of its first thread.
+    number: u32,
     all: Seen,
     /// By the lanes of the first warp, besides.
     warp: Seen,
@@ -67,6 +86,7 @@ pub(super) struct Arrival {
     pub at: i64,
     pub blocks: i64,
     pub block: i64,
+    pub role: u8,
     pub releases: bool,
     pub acquires: bool,
 }
@@ -83,9 +103,9 @@ struct Counter {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     writer: Option<Access>,
-    /// The last update by each block since, and the last read.
-    updates: BTreeMap<i64, Access>,
-    readers: BTreeMap<i64, Access>,
+    /// The last update by each party since, and the last read.
+    updates: BTreeMap<Party, Access>,
+    readers: BTreeMap<Party, Access>,
     /// Whether it may be other than zero, if it was zero at first.
     changed: bool,
 }
@@ -98,12 +118,16 @@ struct Elements {
 }
 
 impl Access {
-    /// Takes the place of the block's accesses so far: whoever comes after this one comes after those, or nobody is
+    fn party(&self) -> Party {
+        (self.block, self.by.role)
+    }
+
+    /// Takes the place of the party's accesses so far: whoever comes after this one comes after those, or nobody is
     /// named.
-    fn stand_for(self, all: &mut BTreeMap<i64, Access>, synced: Time) {
-        let before = all.get(&self.block).filter(|other| other.actor != self.actor && other.time >= synced);
+    fn stand_for(self, all: &mut BTreeMap<Party, Access>, synced: Time) {
+        let before = all.get(&self.party()).filter(|other| other.actor != self.actor && other.time >= synced);
         let actor = if before.is_some() { Actor::SEVERAL } else { self.actor };
-        all.insert(self.block, Access { actor, ..self });
+        all.insert(self.party(), Access { actor, ..self });
     }
 }
 
@@ -121,9 +145,9 @@ pub(super) enum Touch {
 pub(super) struct Workspaces {
     all: Vec<Elements>,
     counters: BTreeMap<(u16, i64), Counter>,
-    /// Of each block of the cluster, and the one that runs.
-    blocks: Vec<Knowledge>,
-    now: usize,
+    /// Of the blocks of the cluster and their roles, and the one that runs.
+    parties: BTreeMap<AgentId, Knowledge>,
+    now: AgentId,
 }
 
 impl Workspaces {
@@ -139,47 +163,60 @@ impl Workspaces {
         Some(Self { all: all.collect::<Option<_>>()?, ..Self::default() })
     }
 
-    /// Another cluster runs, of so many blocks.
-    pub fn begin(&mut self, blocks: usize) {
-        self.blocks = vec![Knowledge::default(); blocks];
-        self.now = 0;
+    /// Another cluster runs.
+    pub fn begin(&mut self) {
+        self.parties.clear();
     }
 
-    /// Another block of the cluster runs.
-    pub fn select(&mut self, rank: usize) {
-        self.now = rank;
+    /// Another block of the cluster runs, or another role of one.
+    pub fn select(&mut self, party: AgentId) {
+        self.now = party;
+    }
+
+    /// A role of the block that runs begins, at the thread with a number: it knows what the block does.
+    pub fn spawn(&mut self, role: AgentId, number: u32) {
+        self.tell_all();
+        let known = self.seen().clone();
+        self.parties.insert(role, Knowledge { number, ..known });
+    }
+
+    /// A role of the block that runs has ended.
+    pub fn gather(&mut self, role: AgentId) {
+        let Some(Knowledge { all, warp, first, .. }) = self.parties.remove(&role) else { return };
+        [&all, &warp, &first].into_iter().for_each(|known| join(&mut self.seen().all, known));
     }
 
     fn seen(&mut self) -> &mut Knowledge {
-        &mut self.blocks[self.now]
+        self.parties.entry(self.now).or_default()
     }
 
-    /// The blocks of the cluster wait for each other: their numbers and times.
-    pub fn tell_cluster(&mut self, blocks: &[(i64, Order)]) {
+    /// The blocks of the cluster wait for each other, or those that have a role: who, and when.
+    pub fn tell_cluster(&mut self, parties: &[(AgentId, i64, Order)]) {
         let mut all = Seen::new();
-        for rank in 0..self.blocks.len() {
-            self.select(rank);
+        for (party, block, order) in parties {
+            self.select(*party);
             self.tell_all();
-            join(&mut all, &self.blocks[rank].all);
+            let known = self.seen();
+            join(&mut all, &known.all);
+            all.entry((*block, party.role)).or_default().join(Until::now(*order, known.number));
         }
-        for (block, order) in blocks {
-            all.entry(*block).or_default().join(Until::now(*order));
+        for (party, ..) in parties {
+            self.parties.entry(*party).or_default().all = all.clone();
         }
-        self.blocks.iter_mut().for_each(|own| own.all = all.clone());
     }
 
-    /// The first thread of a block arrives; whether the block is the last one.
+    /// The first thread of a block or role arrives; whether the block is the last one.
     pub fn arrive(&mut self, arrival: Arrival, order: Order) -> Result<bool, Fault> {
-        let Arrival { workspace, at, blocks, block, releases, acquires } = arrival;
+        let Arrival { workspace, at, blocks, block, role, releases, acquires } = arrival;
         self.cell(workspace, at)?;
         let counter = self.counters.entry((workspace, at)).or_default();
+        let seen = self.parties.entry(self.now).or_default();
         if acquires {
-            join(&mut self.blocks[self.now].first, &counter.released);
+            join(&mut seen.first, &counter.released);
         }
         if releases {
-            let seen = &self.blocks[self.now];
             [&seen.all, &seen.warp, &seen.first].into_iter().for_each(|s| join(&mut counter.released, s));
-            counter.released.entry(block).or_default().join(Until::now(order));
+            counter.released.entry((block, role)).or_default().join(Until::now(order, seen.number));
         }
         counter.arrived += 1;
         if counter.arrived > blocks {
@@ -207,14 +244,10 @@ impl Workspaces {
 
     /// Whether an access of another block comes before what an agent of the block that runs does now.
     pub fn sees(&self, actor: Actor, other: &Access) -> bool {
-        let by = |seen: &Seen| seen.get(&other.block).is_some_and(|until| until.covers(other.actor, other.time));
-        let (warp, first) = match actor {
-            Actor::Thread(0) => (true, true),
-            Actor::Thread(thread) => (thread < WARP, false),
-            Actor::Copy(_) => (false, false),
-        };
-        let seen = &self.blocks[self.now];
-        by(&seen.all) || warp && by(&seen.warp) || first && by(&seen.first)
+        let by = |seen: &Seen| seen.get(&other.party()).is_some_and(|until| until.covers(other.actor, other.time));
+        let Some(seen) = self.parties.get(&self.now) else { return false };
+        let (first, lanes) = is_first(actor, seen.number);
+        by(&seen.all) || lanes && by(&seen.warp) || first && by(&seen.first)
     }
 
     fn cell(&mut self, workspace: u16, at: i64) -> Result<&mut Cell, Fault> {
@@ -223,13 +256,15 @@ impl Workspaces {
         cell.ok_or_else(|| (Kind::Outside, "the workspace has no such element".to_owned()))
     }
 
-    /// An element is accessed; `synced` is the last barrier of the block.
-    pub fn access(&mut self, workspace: u16, at: i64, touch: Touch, own: Access, synced: Time) -> Result<(), Fault> {
+    /// An element is accessed; `view` is what the agent knows of others of its cluster.
+    pub fn access(&mut self, workspace: u16, at: i64, touch: Touch, own: Access, view: View<'_>) -> Result<(), Fault> {
+        let synced = view.order.synced;
         let zeroed = self.all.get(usize::from(workspace)).is_some_and(|e| e.zeroed);
         self.cell(workspace, at)?;
         let cell = &self.all[usize::from(workspace)].cells[at.unsigned_abs() as usize];
         let ordered = |other: &Access| match (other.block == own.block, other.actor) {
-            (true, Actor::Thread(_)) => other.actor == own.actor || other.time < synced,
+            (true, Actor::Thread(_)) if other.by == own.by => other.actor == own.actor || other.time < synced,
+            (true, Actor::Thread(_)) => other.time < view.clock.of(other.by).written,
             (true, Actor::Copy(_)) => false,
             (false, _) => self.sees(own.actor, other),
         };

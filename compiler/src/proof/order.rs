@@ -19,7 +19,7 @@ pub(super) const COPIES: u32 = 1 << 16;
 pub(super) type Time = u32;
 
 /// What runs as one: the threads of a block that have no roles at present, or those of a role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AgentId {
     /// Number of the block in its cluster.
     pub rank: u8,

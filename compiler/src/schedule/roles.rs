@@ -283,13 +283,9 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             let (construct, instead) = (construct.to_owned(), instead.map(str::to_owned));
             diags.report(NotSupportedYet { construct, span: stage.span, instead });
         };
-        if stage.across_blocks().next().is_some() || stage.arrives() || stage.is_atomic() {
-            not_yet("a reduction across blocks in a launch with roles", None);
-            continue;
-        }
-        let host = stage.beside.as_ref().map(|beside| &plan.stages[beside.stage]);
-        if host.is_some_and(|host| host.role != stage.role) {
-            not_yet("an output beside one of another role", Some("let one role run both"));
+        // Other roles would not know which block goes on behind it.
+        if stage.arrives() {
+            not_yet("a reduction across blocks of a stage in a loop, in a launch with roles", None);
             continue;
         }
         let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role)

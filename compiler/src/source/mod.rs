@@ -12,6 +12,5 @@ mod span;
 mod tokens;
 
 pub use span::{Position, SourceMap, Span, SpanId};
-#[cfg(any(test, feature = "span-locations"))]
 pub use tokens::locate;
 pub use tokens::{Delimiter, TokenBuffer, TokenKind, TokenMap};

@@ -371,7 +371,7 @@ fn trees(stream: TokenStream) -> std::vec::IntoIter<TokenTree> {
 }
 
 /// A source map over the spans that came with a buffer. `locate` finds the place of one span: the macro asks rustc,
-/// tools ask proc-macro2 (`locate`, behind the feature `span-locations`), editors know nothing.
+/// tools ask proc-macro2 ([`locate`]), editors know nothing.
 pub struct TokenMap<'a, L> {
     /// The tokens.
     pub tokens: &'a TokenBuffer,
@@ -406,7 +406,6 @@ fn known(position: &Position) -> bool {
 }
 
 /// The place of a span by proc-macro2's own bookkeeping, for tools that parse files.
-#[cfg(any(test, feature = "span-locations"))]
 #[must_use]
 pub fn locate(span: proc_macro2::Span) -> Option<Position> {
     let (start, end) = (span.start(), span.end());

@@ -57,15 +57,9 @@ pub fn stage_copies(
         }
         // Of tiles that follow each other, who makes a copy for itself takes one at a time.
         if let (Some(ring), true) = (&copy.ast.clauses.ring, staged.ring > 1 && staged.attach.is_none())
-            && ProducerConsumers::of_copy(analysed, at, &staged).is_none()
+            && ProducerConsumers::of_copy(analysed, at, &staged).is_none_or(|between| between.consumers.is_empty())
         {
             one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
-            continue;
-        }
-        if let (Some(span), true, None) =
-            (one.multicast(), !roles.is_empty(), ProducerConsumers::of_copy(analysed, at, &staged))
-        {
-            one.not_yet("a `multicast` for the role that makes it", span, Some("let another role make the copy"));
             continue;
         }
         if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {
@@ -179,12 +173,6 @@ impl<'a> One<'a> {
             return None;
         };
         Some((host, parameter?))
-    }
-
-    /// The op that gives the copy to several blocks.
-    fn multicast(&self) -> Option<Span> {
-        let is_multicast = |op: &&ast::Op| matches!(op.kind, ast::OpKind::Multicast { .. });
-        self.copy.ast.ops.iter().find(is_multicast).map(|op| op.span)
     }
 
     /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what

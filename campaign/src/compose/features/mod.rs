@@ -182,6 +182,7 @@ pub const FEATURES: &[&str] = &[
     "rank-0",
     "nested-twice",
     "stage-of-beside",
+    "beside-role",
     "mixed-places",
     "reductions-in-loop",
     "like-chain",

@@ -105,6 +105,8 @@ fn roles(kernel: &Kernel, add: &mut dyn FnMut(bool, &'static str)) {
     }
     let role = |s: &Schedule| s.clauses.iter().find(|c| c.starts_with("by ")).cloned().filter(|r| r != "by math");
     for schedule in &kernel.schedules {
+        let host = schedule.at.as_ref().filter(|_| schedule.place.is_empty()).and_then(|at| scheduled(kernel, &at.0));
+        add(host.is_some_and(|host| role(host) != role(schedule)), "beside-role");
         let Some(own) = role(schedule) else { continue };
         add(true, "other-role");
         let output = schedule.copy.as_ref().is_some_and(|c| kernel.equation(&c.1).is_some_and(|e| e.output));

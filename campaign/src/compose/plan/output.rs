@@ -13,7 +13,7 @@ impl Plan<'_> {
         if number > 0
             && self.chance(
                 if first_alike { 75 } else { 6 },
-                if first_alike { &["beside", "stage-of-beside"] } else { &[] },
+                if first_alike { &["beside", "stage-of-beside", "beside-role"] } else { &[] },
             )
         {
             let (first, nest) = self.nests[0].clone();
@@ -45,6 +45,7 @@ impl Plan<'_> {
                     }
                 }
                 let at = Some((first.clone(), nest.loops[place].name.clone()));
+                let role = self.beside_role().map(|role| format!("by {role}"));
                 self.push(output.name.clone(), String::new(), at, role.into_iter().collect(), ops, &nest);
                 self.nests.push((output.name.clone(), nest));
                 self.around.push((output.name.clone(), around));

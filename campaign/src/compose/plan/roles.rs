@@ -33,7 +33,16 @@ impl Plan<'_> {
     /// Decides whether there are roles, and which.
     pub(super) fn roles(&mut self) {
         let total = self.units.threads();
-        let features = ["roles", "other-role", "roles-three", "role-chain", "role-regs", "role-stores", "ring-grid"];
+        let features = [
+            "roles",
+            "other-role",
+            "roles-three",
+            "role-chain",
+            "role-regs",
+            "role-stores",
+            "ring-grid",
+            "beside-role",
+        ];
         if total % 32 != 0 || !self.chance(26, &features) {
             return;
         }
@@ -43,9 +52,12 @@ impl Plan<'_> {
             0 if registers || self.rng.chance(40) => format!("{} warpgroup", warps / 4),
             _ => format!("{warps} warp"),
         };
-        let mut all: Vec<Role> = vec![("math", own, total)];
+        let mut all: Vec<Role> = vec![("math", own.clone(), total)];
         for name in ["mid", "load", "save"] {
+            // As many threads as `math` has may run an output beside one of it.
+            let alike = name == "mid" && self.chance(30, &["beside-role"]);
             let (unit, threads) = match self.rng.below(4) {
+                _ if alike => (own.as_str(), total),
                 _ if registers => ("warpgroup", 128),
                 0 => ("2 warp", 64),
                 _ => ("warp", 32),
@@ -87,6 +99,13 @@ impl Plan<'_> {
         };
         let threads = roles.all.iter().find(|r| r.0 == name).map_or(32, |r| r.2);
         if name == "math" { (Some(name), units) } else { (Some(name), Units::Threads(threads)) }
+    }
+
+    /// The role of an output beside one of `math`.
+    pub(super) fn beside_role(&mut self) -> Option<&'static str> {
+        let threads = self.units.threads();
+        let alike = self.roles.as_ref()?.all.iter().any(|role| role.0 == "mid" && role.2 == threads);
+        Some(if alike && self.chance(50, &["beside-role"]) { "mid" } else { "math" })
     }
 
     /// The role of what an output is written through.

@@ -164,8 +164,8 @@ impl Builder {
         self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }));
     }
 
-    /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks
-    /// do, and tells the others; whether it is the last of them.
+    /// All threads of the block, or of the role, wait for each other, the first of them arrives at a counter, as those
+    /// of `blocks` blocks do, and tells the others; whether it is the last of them.
     pub fn last_block_ticket(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         let predicate = self.last_block_ticket_untold(counters, at, blocks);
         let facts = Facts { range: Range::ALL, uniform: true, cluster: false };

@@ -270,13 +270,11 @@ impl Checker<'_> {
                 self.open(*result);
             }
             StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }) => {
-                self.expect(self.role.is_none(), Problem::NotCollective);
                 let ty = self.access(Memory::Workspace(*workspace), *offset, 1, true);
                 self.operand(*value, |value| Some(value) == ty);
                 self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
             }
             StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
-                self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 let ty = self.access(Memory::Workspace(*counters), *at, 1, true);
                 let zeroed = self.kernel.workspaces.get(usize::from(*counters)).is_some_and(|w| w.zeroed);
@@ -288,7 +286,6 @@ impl Checker<'_> {
                 self.open(*last);
             }
             StatementKind::BarRedOr { predicate, result } => {
-                self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 self.operand(*predicate, |ty| ty == Type::PRED);
                 let fits = self.kernel.values.get(result.index()).is_some_and(|v| v.op == Op::Agreed);

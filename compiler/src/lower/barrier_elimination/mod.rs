@@ -67,7 +67,7 @@ use super::guards::{Fact, Guards, Known};
 use super::pending_accesses::Since;
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, Engine, InRoles, Inside, Kernel, Op, RegionId, Sharing, Statement, StatementKind, ValueId,
+    BufferId, Engine, InRoles, IndexOp, Inside, Kernel, Op, RegionId, Sharing, Statement, StatementKind, ValueId,
 };
 use crate::target::{WARP, WARPGROUP};
 
@@ -185,7 +185,7 @@ pub(super) struct Pass<'a> {
     guards: Guards,
     /// Who accesses what others accessed.
     dependences: Dependences<'a>,
-    /// Regions that the first thread alone comes to.
+    /// Regions that the first thread alone comes to, of the block or of a role.
     first: BTreeSet<RegionId>,
     /// Regions that only the last block to arrive comes to, as its threads agree.
     last: BTreeSet<RegionId>,
@@ -206,7 +206,7 @@ impl<'a> Pass<'a> {
             fetches.filter_map(|access| access.buffer()).for_each(|buffer| fetched[buffer.index()] = true);
         }
         let mut first = BTreeSet::new();
-        of_first_thread(kernel, Kernel::BODY, false, &mut first);
+        of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
         let mut last = BTreeSet::new();
         of_last_block(kernel, Kernel::BODY, false, &mut last);
         Self {
@@ -373,22 +373,25 @@ struct Place {
     group: Option<Group>,
 }
 
-/// The regions that nobody but the thread with number 0 comes to, among those inside one.
-fn of_first_thread(kernel: &Kernel, region: RegionId, first: bool, found: &mut BTreeSet<RegionId>) {
+/// The regions that nobody but the thread with a number comes to, the first one of the block or of a role, among those
+/// inside one.
+fn of_first_thread(kernel: &Kernel, region: RegionId, number: u32, first: bool, found: &mut BTreeSet<RegionId>) {
     if first {
         found.insert(region);
     }
     for statement in &kernel.region(region).statements {
         match statement.kind.effects().inside {
             Inside::Nothing => {}
-            Inside::Loop(l) => of_first_thread(kernel, l.body, first, found),
+            Inside::Loop(l) => of_first_thread(kernel, l.body, number, first, found),
             Inside::If(branch) => {
-                of_first_thread(kernel, branch.then, first || is_first_thread(kernel, branch.condition), found);
-                branch.otherwise.iter().for_each(|otherwise| of_first_thread(kernel, *otherwise, first, found));
+                let then = first || is_first_thread(kernel, branch.condition, number);
+                of_first_thread(kernel, branch.then, number, then, found);
+                branch.otherwise.iter().for_each(|otherwise| of_first_thread(kernel, *otherwise, number, first, found));
             }
-            Inside::Elect(part) => of_first_thread(kernel, part, false, found),
-            // Reductions, whose results one thread handles, are the matter of whole blocks.
-            Inside::Roles(_) => {}
+            Inside::Elect(part) => of_first_thread(kernel, part, number, false, found),
+            Inside::Roles(roles) => {
+                roles.iter().for_each(|role| of_first_thread(kernel, role.body, role.threads().start, false, found));
+            }
         }
     }
 }
@@ -418,15 +421,21 @@ fn is_last_block(kernel: &Kernel, condition: ValueId) -> bool {
     }
 }
 
-/// Whether a condition holds for the thread with number 0 alone.
-fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
+/// Whether a condition holds for the thread with a number alone: the number of the thread in its role is 0.
+fn is_first_thread(kernel: &Kernel, condition: ValueId, number: u32) -> bool {
     let op = |value: ValueId| kernel.value(value).op;
+    let less = |value: ValueId| kernel.index_literal(value) == Some(-i64::from(number));
+    let is_thread = |value: ValueId| match op(value) {
+        Op::ThreadIndex => number == 0,
+        Op::Index(IndexOp::Add, a, b) => op(a) == Op::ThreadIndex && less(b) || op(b) == Op::ThreadIndex && less(a),
+        _ => false,
+    };
     match op(condition) {
         Op::CompareIndex(Compare::Eq, a, b) => {
-            let pair = |a: ValueId, b: ValueId| op(a) == Op::ThreadIndex && op(b) == Op::Literal(0);
+            let pair = |a: ValueId, b: ValueId| is_thread(a) && op(b) == Op::Literal(0);
             pair(a, b) || pair(b, a)
         }
-        Op::Binary(Binary::And, a, b) => is_first_thread(kernel, a) || is_first_thread(kernel, b),
+        Op::Binary(Binary::And, a, b) => is_first_thread(kernel, a, number) || is_first_thread(kernel, b, number),
         // That its block was the last, the first thread says.
         Op::Arrived => true,
         _ => false,

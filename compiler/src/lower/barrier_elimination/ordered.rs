@@ -129,9 +129,9 @@ impl<'a> Pass<'a> {
             (Engine::Tma, ..) if is_handed => !since.ready,
             (Engine::Tma, AccessKind::Write, _) => {
                 let admits = |barrier: MbarrierId| {
-                    // Where roles hand it over, all blocks have said that it may be filled.
+                    // In a role, all blocks have said that it may be filled.
                     !access.of_cluster
-                        || self.roles.hands(barrier.index())
+                        || self.roles.is_in_role(region)
                         || since.in_cluster.admits(&self.alias_of, buffer, barrier.index())
                 };
                 let uses = since.of(buffer);

@@ -1,9 +1,9 @@
 //! What blocks do together: updates of an element that all of them may make, and counters at which they arrive.
 //!
-//! A block arrives by one `atom` of its first thread, which releases what the block did and acquires what those did
-//! that arrived before (PTX manual 8.9, release and acquire patterns; causality order takes in what the barriers
-//! before and after order). `atom.inc` wraps at the number of blocks, so that the counter is zero again for the next
-//! launch. Where other threads must know, `bar.red` tells them.
+//! A block arrives by one `atom` of its first thread, or of the first one of the role that has the reduction, which
+//! releases what the block did and acquires what those did that arrived before (PTX manual 8.9, release and acquire
+//! patterns; causality order takes in what the barriers before and after order). `atom.inc` wraps at the number of
+//! blocks, so that the counter is zero again for the next launch. Where other threads must know, `bar.red` tells them.
 
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 
@@ -23,7 +23,8 @@ impl Entry<'_> {
         let count = self.operand(blocks);
         let most = self.result("sub.s32", ScalarType::B32, [count.clone(), 1.into()]);
         let thread = self.result("mov.u32", ScalarType::B32, [tilewright_ptx::SpecialReg::TidX.into()]);
-        let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
+        let number = self.first_thread();
+        let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), number.into()]);
         // No counter has this value: the other threads do not say that they are last.
         let before = self.moved(ScalarType::B32, count);
         let order = match (releases, acquires) {
@@ -42,7 +43,10 @@ impl Entry<'_> {
     /// Tells all threads whether a predicate holds for any of them.
     pub(super) fn agree(&mut self, predicate: ValueId, result: ValueId) {
         let own = self.register(predicate);
-        let all = self.result("bar.red.or.pred", ScalarType::Pred, [0.into(), own.into()]);
+        let mut operands = self.meeting();
+        operands.push(own.into());
+        let all = self.f.reg(ScalarType::Pred);
+        self.emit("bar.red.or.pred", std::iter::once(all.into()).chain(operands));
         self.bind(result, all);
     }
 

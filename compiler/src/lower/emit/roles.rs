@@ -28,15 +28,25 @@ pub(super) struct InRole {
 }
 
 impl Entry<'_> {
-    /// All threads of the block, or of the role, wait for each other.
-    pub(super) fn sync(&mut self) {
-        match self.role.clone() {
-            None => self.emit("bar.sync", [0.into()]),
+    /// The barrier of the block, or of the role, with how many threads meet there.
+    pub(super) fn meeting(&self) -> Vec<Operand> {
+        match &self.role {
+            None => vec![0.into()],
             Some(InRole { number, warps, .. }) => {
-                let threads = warps.len() as u32 * WARP;
-                self.emit("bar.sync", [(FIRST_BARRIER + number).into(), threads.into()]);
+                vec![(FIRST_BARRIER + number).into(), (warps.len() as u32 * WARP).into()]
             }
         }
+    }
+
+    /// All threads of the block, or of the role, wait for each other.
+    pub(super) fn sync(&mut self) {
+        let meeting = self.meeting();
+        self.emit("bar.sync", meeting);
+    }
+
+    /// The first thread of the block, or of the role.
+    pub(super) fn first_thread(&self) -> u32 {
+        self.role.as_ref().map_or(0, |role| role.warps.start * WARP)
     }
 
     pub(super) fn roles(&mut self, roles: &[Role]) {

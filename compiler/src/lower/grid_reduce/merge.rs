@@ -28,7 +28,7 @@ struct Contribution {
     live: ValueId,
     /// Whether it writes it for those that share it.
     writes: ValueId,
-    /// Whether that is the first thread of the block.
+    /// Whether that is the first thread of the block, or of the role.
     by_first: bool,
     /// The variables of each accumulator.
     accumulators: Vec<Vec<VariableId>>,
@@ -114,6 +114,10 @@ impl Nest<'_, '_> {
             let value = match which {
                 Which::Own(axis) => point.values[*axis],
                 Which::Around(v) => Some(self.size(&Expr::var(*v))),
+                Which::Rank => {
+                    let rank = self.b.cluster_rank();
+                    Some(self.b.index_convert(rank, self.index))
+                }
             };
             let Some(value) = value else { continue };
             values.push((value, self.count(count)));
@@ -184,7 +188,7 @@ impl Nest<'_, '_> {
         let slot = self.number(point, slots.into_iter());
         let mut rank = self.number(point, ranks.into_iter());
         if layout.alike > 1 {
-            let thread = self.b.thread_index();
+            let thread = self.b.thread_in_role();
             let thread = self.b.index_convert(thread, ty);
             let alike = self.b.index_literal(ty, layout.alike as i64);
             let within = self.b.index_mod(thread, alike);
@@ -196,7 +200,7 @@ impl Nest<'_, '_> {
         let zero = self.b.index_literal(ty, 0);
         let by_first = layout.slots() == 1 && !self.stage.distribution.has_range();
         let is_first = if by_first {
-            let (thread, zero) = (self.b.thread_index(), self.b.index_literal(Type::I32, 0));
+            let (thread, zero) = (self.b.thread_in_role(), self.b.index_literal(Type::I32, 0));
             self.b.index_compare(Compare::Eq, thread, zero)
         } else {
             self.b.index_compare(Compare::Eq, rank, zero)

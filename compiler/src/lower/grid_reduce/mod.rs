@@ -8,9 +8,9 @@
 //! [group][accumulator][partial][slot]
 //! ```
 //!
-//! where a group is given by the block's axes of the result and the loops around the reduction, an accumulator by the
-//! loops of the result inside it, a partial by the block's axes of the reduction, a slot by the threads' axes of the
-//! result.
+//! where a group is given by the block's axes of the result, the loops around the reduction and the block's number in
+//! its cluster, an accumulator by the loops of the result inside it, a partial by the block's axes of the reduction, a
+//! slot by the threads' axes of the result.
 //!
 //! **Stages in loops.** Of a stage in the loops of an output, the blocks of the group are neighbours: the output's own
 //! axes tell groups apart, with the loops around the place. All of its loops over results are inside the reduction, so
@@ -144,6 +144,8 @@ enum Which {
     Own(AxisId),
     /// A loop around its place, by the variable that stands for it.
     Around(Var),
+    /// The number of the block in its cluster: blocks with one number arrive together, whatever the others do.
+    Rank,
 }
 
 /// What blocks share of a stage.
@@ -213,7 +215,9 @@ impl GridPartials {
         let own = own.map(|axis| (Which::Own(axis), Count::along(stage, axis, &stage.facts)));
         let around = stage.attach.iter().flat_map(|attach| &attach.iterations);
         let around = around.map(|(v, extent)| (Which::Around(*v), Count::of(extent, false, &stage.facts)));
-        let groups = around.chain(own).collect();
+        let cluster = i128::from(stage.distribution.cluster);
+        let rank = (cluster > 1).then(|| (Which::Rank, Count::of(&Expr::constant(cluster), false, &stage.facts)));
+        let groups = around.chain(own).chain(rank).collect();
         let inside = sequence[split..].iter().filter(|a| is_data(a));
         let accumulators = inside.map(|a| copies(stage, *a, &stage.facts)).product();
         let of = |reduced: bool| {

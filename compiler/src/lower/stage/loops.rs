@@ -85,6 +85,7 @@ impl Nest<'_, '_> {
             _ => {
                 let count = self.size(&extent);
                 self.fill_rings(point, k, count);
+                self.fill_handed(point, k, count);
                 self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);
                 self.enter(point, k, goal, axis, at, Vec::new());

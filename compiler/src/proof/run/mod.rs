@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
         self.shared.reset();
         self.data.iter_mut().for_each(Data::reset);
         self.visits.clear();
-        self.workspaces.begin(blocks.into());
+        self.workspaces.begin();
         let barriers = |_| -> Vec<Vec<Phase>> {
             self.kernel.barriers.iter().map(|b| vec![Phase::new(b.arrivals); b.slots as usize]).collect()
         };
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
             for id in self.others.keys().copied().collect::<Vec<_>>() {
                 let Some(agent) = self.others.remove(&id) else { continue };
                 let before = std::mem::replace(&mut self.me, agent);
-                self.workspaces.select(id.rank.into());
+                self.workspaces.select(id);
                 while !self.me.has_ended() && self.step()? {
                     moved = true;
                     if self.me.has_ended() {
@@ -264,6 +264,7 @@ impl<'a> Run<'a> {
                     waiting: Waiting::Nothing,
                     ..self.me.clone()
                 };
+                self.workspaces.spawn(id, start);
                 self.others.insert(id, agent);
             }
             self.me.waiting = Waiting::Roles(roles.len() as u8);
@@ -277,6 +278,7 @@ impl<'a> Run<'a> {
             let Some(mut role) = self.others.remove(&id) else { continue };
             role.order.now = self.me.order.now;
             self.me.clock.join(&role.released(true));
+            self.workspaces.gather(id);
         }
         self.meet();
         Ok(true)
@@ -299,10 +301,8 @@ impl<'a> Run<'a> {
             agent.order.meet();
             clock.join(&agent.released(true));
         }
-        if role == 0 {
-            let ranks: Vec<_> = those.iter().map(|agent| (agent.block, agent.order)).collect();
-            self.workspaces.tell_cluster(&ranks);
-        }
+        let parties: Vec<_> = those.iter().map(|agent| (agent.id, agent.block, agent.order)).collect();
+        self.workspaces.tell_cluster(&parties);
         for agent in those {
             agent.clock.join(&clock);
             agent.ready = true;

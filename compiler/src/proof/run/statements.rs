@@ -151,10 +151,11 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 let (at, blocks) = (self.agreed(*at, active)?, self.agreed(*blocks, active)?);
                 let (workspace, block, releases, acquires) = (*counters, self.me.block, *releases, *acquires);
-                let arrival = Arrival { workspace, at, blocks, block, releases, acquires };
+                let arrival = Arrival { workspace, at, blocks, block, role: self.me.id.role, releases, acquires };
                 match self.workspaces.arrive(arrival, self.me.order) {
                     Ok(is_last) => {
-                        let said = |thread| Some(i64::from(is_last && thread == 0));
+                        let first = self.me.threads.start;
+                        let said = |thread| Some(i64::from(is_last && thread == first));
                         self.me.values[last.index()] = Row::Each((0..self.threads).map(said).collect());
                     }
                     Err((kind, what)) => {
@@ -167,7 +168,7 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 self.meet();
                 let said = &self.me.values[predicate.index()];
-                let mut all = (0..self.threads).map(|thread| said.of(thread));
+                let mut all = self.me.threads.clone().map(|thread| said.of(thread));
                 let any = all.clone().any(|one| one.is_some_and(|one| one != 0));
                 let value = if any || all.all(|one| one.is_some()) { Some(i64::from(any)) } else { None };
                 self.me.values[result.index()] = Row::Same(value);
@@ -287,11 +288,9 @@ impl<'a> Run<'a> {
     /// All threads of the block wait for each other.
     pub(super) fn meet(&mut self) {
         self.me.order.meet();
+        self.workspaces.tell_all();
         // A role does not know what a thread of another one did.
-        if self.me.id.role == 0 {
-            self.me.ready = true;
-            self.workspaces.tell_all();
-        }
+        self.me.ready |= self.me.id.role == 0;
     }
 
     /// The lanes of each warp meet.
