@@ -7,6 +7,7 @@
 
 pub mod allow;
 mod assemble;
+pub mod banks;
 pub mod bounds;
 pub mod collectives;
 pub mod diag;
@@ -346,7 +347,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
     }
     tma::check::stage_copies(program, facts, &plan.roles, &mut analysed, &mut found);
     if !found.has_errors() {
-        memory::conflicts::find(program, facts, &mut analysed, &mut found);
+        banks::conflicts::find(program, facts, &mut analysed, &mut found);
     }
     let clean = !found.has_errors();
     diags.append(found);

@@ -106,12 +106,12 @@ impl Pipeline {
     /// Waits until `slot` may be filled with the instance at hand.
     pub fn acquire(&self, b: &mut Builder, slot: ValueId) {
         let parity = self.parity(b);
-        self.acquire_for(b, slot, parity);
+        self.acquire_for(b, (slot, parity));
     }
 
-    /// Waits until `slot` may be filled with an instance of the phase with `parity`: for the consumers of its last one,
+    /// Waits until a slot may be filled with an instance of the phase with a parity: for the consumers of its last one,
     /// which ended the phase before.
-    pub fn acquire_for(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
+    pub fn acquire_for(&self, b: &mut Builder, (slot, parity): (ValueId, Option<ValueId>)) {
         let (Some(between), Some(parity)) = (&self.between, parity) else { return };
         let one = b.index_literal(Type::I32, 1);
         let before = b.index_xor(parity, one);

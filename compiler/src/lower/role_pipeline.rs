@@ -43,7 +43,7 @@ use super::stage::{Around, Nest, Point};
 use super::staging::Copy;
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
-use crate::kernel_ir::{Range, Type, ValueId};
+use crate::kernel_ir::{Builder, Range, Type, ValueId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
@@ -53,8 +53,6 @@ use crate::schedule::{Attach, Stage};
 struct Issued<'a, 'c> {
     copy: &'c Copy<'a>,
     slot: ValueId,
-    /// That of its phase, if its slot was used before.
-    parity: Option<ValueId>,
     /// Where its region starts: see [`Copy::corners`].
     starts: Vec<ValueId>,
     /// Whether there is such an instance; always, if nothing says so.
@@ -167,40 +165,38 @@ impl<'a> Nest<'a, '_> {
             for n in 0..self.ahead(of, k + 1) {
                 let iteration = self.b.index_literal(self.index, n.into());
                 let exists = self.b.index_compare(Compare::Lt, iteration, count);
-                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
-                let (slot, parity) = copy.pipeline.instance_after(self.b, now, n);
+                let next = copy.pipeline.instance_after(self.b, now, n);
                 // Nobody has used the slots of a loop that is entered once.
-                let parity = parity.filter(|_| self.repeats(k));
-                issued.push(Issued { copy, slot, parity, starts, exists: Some(exists) });
+                if self.repeats(k) {
+                    self.where_it_is(Some(exists), |b| copy.pipeline.acquire_for(b, next));
+                }
+                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
+                issued.push(Issued { copy, slot: next.0, starts, exists: Some(exists) });
             }
         }
-        self.issue(&issued);
+        self.issue(&issued, self.repeats(k));
     }
 
-    /// Starts instances of copies by the elected thread, as soon as their slots have been read.
-    fn issue(&mut self, issued: &[Issued<'a, '_>]) {
+    /// What is done for an instance, in a branch if it may not exist.
+    fn where_it_is(&mut self, exists: Option<ValueId>, what: impl FnOnce(&mut Builder)) {
+        exists.into_iter().for_each(|exists| self.b.begin_if(exists));
+        what(self.b);
+        exists.into_iter().for_each(|_| self.b.end_if());
+    }
+
+    /// Starts instances of copies by the elected thread, `later` than others read their slots.
+    fn issue(&mut self, issued: &[Issued<'a, '_>], later: bool) {
         if issued.is_empty() {
             return;
         }
-        let begin = |this: &mut Self, exists: Option<ValueId>| {
-            exists.into_iter().for_each(|exists| this.b.begin_if(exists));
-        };
-        let end = |this: &mut Self, exists: Option<ValueId>| exists.into_iter().for_each(|_| this.b.end_if());
-        for Issued { copy, slot, parity, exists, .. } in issued.iter().filter(|issued| issued.parity.is_some()) {
-            begin(self, *exists);
-            copy.pipeline.acquire_for(self.b, *slot, *parity);
-            end(self, *exists);
-        }
         // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait
         // for may end.
-        if issued.iter().any(|issued| issued.parity.is_some()) {
+        if later {
             self.b.bar_sync();
         }
         self.b.begin_elect();
-        for Issued { copy, slot, starts, exists, .. } in issued {
-            begin(self, *exists);
-            copy.start(self.b, starts, *slot);
-            end(self, *exists);
+        for Issued { copy, slot, starts, exists } in issued {
+            self.where_it_is(*exists, |b| copy.start(b, starts, *slot));
         }
         self.b.end_elect();
     }
@@ -213,8 +209,8 @@ impl<'a> Nest<'a, '_> {
             let copy = &of.0;
             let ahead = self.ahead(of, k);
             let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
-            let (slot, parity) = copy.pipeline.instance_after(self.b, now, ahead);
-            // With one more iteration than the ring has slots, that of the last iteration is free again.
+            let next = copy.pipeline.instance_after(self.b, now, ahead);
+            // What comes so many iterations later takes the slot that the last iteration read.
             let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k)).filter(|_| ahead > 0);
             let later = axis.and_then(|axis| Some((*axis, point.values[*axis]?))).map(|(axis, now)| {
                 let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
@@ -224,10 +220,12 @@ impl<'a> Nest<'a, '_> {
                 let exists = self.b.index_compare(Compare::Lt, now, most);
                 ((axis, self.b.index_add(now, ahead)), exists)
             });
+            let exists = later.map(|(_, exists)| exists);
+            self.where_it_is(exists, |b| copy.pipeline.acquire_for(b, next));
             let starts = self.corners(copy, point, later.map(|(other, _)| other));
-            issued.push(Issued { copy, slot, parity, starts, exists: later.map(|(_, exists)| exists) });
+            issued.push(Issued { copy, slot: next.0, starts, exists });
         }
-        self.issue(&issued);
+        self.issue(&issued, true);
         for (copy, makes, reads) in &handed {
             let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
             let slot = copy.pipeline.slot(self.b);

@@ -1,4 +1,4 @@
-//! Memory: what each access looks like to the machine: vectors, asynchronous copies by threads, bank conflicts.
+//! Memory: what each access looks like to the machine: vectors, and asynchronous copies by threads.
 //!
 //! | file | what it knows |
 //! | --- | --- |
@@ -6,13 +6,9 @@
 //! | `multiples` | facts that would make an expression a multiple: what a message proposes |
 //! | `buffer` | vectors that the padding of a layout takes apart |
 //! | `fetch` | what one `cp.async` of a stage moves |
-//! | `banks` | the one count of bank conflicts |
-//! | `conflicts` | who accesses each buffer, how long that takes, what would take less |
 
-pub mod banks;
 pub mod buffer;
 pub mod check;
-pub mod conflicts;
 pub mod fetch;
 mod finding;
 pub mod multiples;

@@ -1,4 +1,4 @@
-//! How long accesses of shared memory take; `memory` counts it.
+//! How long accesses of shared memory take; `banks` counts it.
 
 use crate::source::Span;
 

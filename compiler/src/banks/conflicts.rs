@@ -2,18 +2,18 @@
 //! warnings.
 //!
 //! **Property.** A layout is proposed only if the cycles of all accesses of its buffer were counted with it
-//! ([`super::banks`]), with the vectors that there are. Whether it also fits is checked with all buffers at one time.
+//! ([`super::count`]), with the vectors that there are. Whether it also fits is checked with all buffers at one time.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::banks::{POINTS, Shape, Walk, Where};
-use super::fetch;
+use super::count::{POINTS, Shape, Walk, Where};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{BankConflicts, Remedy};
 use crate::domain::{Numbers, Xor};
 use crate::extent::{Expr, Facts, Var};
 use crate::layout::XorSwizzle;
+use crate::memory::fetch;
 use crate::plan::Analysed;
 use crate::plan::cycles::{Cycles, Degree, Use};
 use crate::plan::roles::readers;
