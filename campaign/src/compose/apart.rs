@@ -5,29 +5,12 @@ use super::features::FEATURES;
 /// A feature, those that it never meets, and why.
 type Row = (&'static str, &'static [&'static str], &'static str);
 
-const ACROSS: &[&str] = &["reduce-grid", "reduce-atomic"];
-const CLUSTERS: &str = "TW0005: no reductions across the grid in launches of clusters yet";
-const ROLES: &str = "TW0005: no reductions across the grid in launches of roles yet";
 /// The types that a kernel may compute in.
 const TYPES: &[&str] = &["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "i32", "u32", "i64", "u64"];
 const ONE_TYPE: &str = "a kernel that is drawn here computes in one type, whatever its tensors have";
 
-const TABLE: &[Row] = &[
-    ("only-entry", &["narrow-entry", "wide-entry", "three-entries"], "a kernel has one entry point, or several"),
-    ("cluster", ACROSS, CLUSTERS),
-    ("cta", ACROSS, CLUSTERS),
-    ("registers-cluster", ACROSS, CLUSTERS),
-    ("reduce-cluster", ACROSS, CLUSTERS),
-    ("multicast", ACROSS, CLUSTERS),
-    ("multicast-by", ACROSS, CLUSTERS),
-    ("roles", ACROSS, ROLES),
-    ("other-role", ACROSS, ROLES),
-    ("roles-three", ACROSS, ROLES),
-    ("role-chain", ACROSS, ROLES),
-    ("role-regs", ACROSS, ROLES),
-    ("role-stores", ACROSS, ROLES),
-    ("beside-role", ACROSS, ROLES),
-];
+const TABLE: &[Row] =
+    &[("only-entry", &["narrow-entry", "wide-entry", "three-entries"], "a kernel has one entry point, or several")];
 
 /// Why two features never meet, if they do not.
 pub fn apart(a: &str, b: &str) -> Option<&'static str> {
@@ -49,7 +32,7 @@ mod tests {
     #[test]
     fn names_are_features() {
         assert_eq!(super::unknown(), Vec::<&str>::new());
-        assert!(super::apart("reduce-atomic", "cluster").is_some() && super::apart("tma", "ring").is_none());
+        assert!(super::apart("only-entry", "wide-entry").is_some() && super::apart("tma", "ring").is_none());
         assert!(super::apart("f16", "u8").is_some() && super::apart("f16", "f16").is_none());
     }
 }

@@ -6,7 +6,7 @@
 //! | all units of a block, to an instance of a block or of a part of it | they wait for each other |
 //! | all threads, to what they fetch | they wait for it together |
 //! | all threads, to their own instances before terms | past the end of the axis, they share the result |
-//! | a block, to instances before terms that the grid divides | it is there where there are no terms at all |
+//! | a block or cluster, to instances before terms that the grid divides | it is there where there are no terms at all |
 //!
 //! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then
 //! not computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the
@@ -51,13 +51,13 @@ pub(super) fn units_with_work(
     facts: &Facts,
 ) -> Vec<Expr> {
     match owner {
-        Unit::Grid | Unit::Cluster => Vec::new(),
+        Unit::Grid => Vec::new(),
         // Whatever else keeps a thread from its terms keeps it from coming there.
         Unit::Thread if !fetches => {
             let own = without_terms(&stages[parent], attach);
             own.map(|leaf| exists(&stages[parent], leaf, facts)).collect()
         }
-        Unit::Cta | Unit::Warpgroup | Unit::Warp | Unit::Thread => around(owner, parent, stages, facts),
+        Unit::Cluster | Unit::Cta | Unit::Warpgroup | Unit::Warp | Unit::Thread => around(owner, parent, stages, facts),
     }
 }
 

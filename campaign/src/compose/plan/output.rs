@@ -157,7 +157,7 @@ impl Plan<'_> {
         let grid: Vec<usize> = (0..nest.loops.len())
             .take_while(|n| nest.loops[*n].given == Given::Serial)
             .filter(|n| !nest.loops[*n].inner)
-            .filter(|n| !nest.loops[*n].reduced || self.cluster.is_none() && !nest.ordered)
+            .filter(|n| !nest.loops[*n].reduced || !nest.ordered)
             .take(most)
             .collect();
         if !grid.is_empty() {

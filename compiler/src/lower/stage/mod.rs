@@ -217,7 +217,8 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     };
     let (guards, terms) = nest.bind(&mut point, threads);
     let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
-    for (leaf, value) in stage.domain.leaves.iter().zip(set) {
+    // The units of another role have no value: those of the own one have theirs.
+    for (leaf, value) in stage.domain.leaves.iter().zip(set).filter(|(_, value)| value.is_some()) {
         point.values[*leaf] = *value;
     }
     nest.of_terms = terms;
