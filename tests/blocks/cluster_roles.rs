@@ -229,6 +229,19 @@ fn who_makes_a_copy_for_itself_is_ahead() {
         _ => false,
     };
     assert_eq!(copies.filter(|s| of(&s.kind)).count(), 3, "{own}");
+    // Warps that are ahead of others tell other blocks how far they have come: they wait for each other first.
+    let warpgroups = "kernel K(v: f32[N], x: f32[M, N, 4]) -> (y: f32[M]) where N <= 16, N % 16 == 0 {
+        y[i] = max(|j, k| v[j] * x[i, j, k]);
+        launch roles { load: warpgroup, math: 2 warpgroup };
+        schedule y by math {
+            split i into 2 -> ic, ir; bind ic: cta; split j by 128 -> jr, jj; bind jj: thread;
+            split ir by 2 -> io, ii; bind ii: warpgroup; reduce jj;
+        }
+        stage xs[i, j, k] = x in shared at y.io ring(2) via tma by load { }
+        stage vs[j] = v in shared at y.io via tma { multicast y.ic; }
+    }";
+    let sizes: &[&[i64]] = &[&[16, 1], &[16, 5], &[16, 19]];
+    tried_at(warpgroups, sizes);
     // One tile follows the other without a loop to be ahead in.
     let tiles = "kernel K(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64]) {
         y[i, j] = x[i, j] + w[j];

@@ -19,6 +19,8 @@ pub struct InRoles {
     of_barriers: Vec<BTreeSet<Option<usize>>>,
     /// What copies fill that end there.
     filled: Vec<Option<BufferId>>,
+    /// Whether these are copies of several blocks.
+    of_cluster: Vec<bool>,
 }
 
 impl InRoles {
@@ -30,6 +32,7 @@ impl InRoles {
             of_buffers: vec![Default::default(); kernel.buffers.len()],
             of_barriers: vec![BTreeSet::new(); kernel.barriers.len()],
             filled: vec![None; kernel.barriers.len()],
+            of_cluster: vec![false; kernel.barriers.len()],
         };
         for (n, role) in kernel.roles().iter().enumerate() {
             if let Some(barrier) = role.cluster_mbarrier {
@@ -75,6 +78,11 @@ impl InRoles {
         several || filled.is_some_and(|buffer| self.is_handed(buffer))
     }
 
+    /// Whether copies of several blocks end there: who starts one tells other blocks how far it has come.
+    pub fn is_of_cluster(&self, barrier: usize) -> bool {
+        self.of_cluster.get(barrier).copied().unwrap_or(false)
+    }
+
     fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
         self.of_regions[region.index()] = role;
         let mut inner = Vec::new();
@@ -85,6 +93,7 @@ impl InRoles {
                 self.of_buffers[buffer.index()][usize::from(access.reads())].insert(role);
                 if let Some(barrier) = effects.barrier {
                     self.filled[barrier.index()] = Some(buffer);
+                    self.of_cluster[barrier.index()] |= access.of_cluster;
                 }
             }
             if let Some(barrier) = effects.barrier {

@@ -24,6 +24,7 @@
 //! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
 //! | the first thread arrives | another one accesses a workspace or such a tensor, where its block is known to be the last |
 //! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
+//! | a thread of a role of several warps waits for any phase | its role fills slots of several blocks |
 //!
 //! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`role_pipeline`),
 //! whose use the separate checker judges. In a block of one warp a barrier of the warp will do for all of them. What is

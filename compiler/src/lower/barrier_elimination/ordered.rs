@@ -171,7 +171,8 @@ impl<'a> Pass<'a> {
             StatementKind::MbarrierExpectTx { barrier, .. } => {
                 // Whoever starts what roles hand over has waited for an empty slot; a warp is together again then.
                 let hands = |n: usize| self.roles.hands(n);
-                let waits = |n: usize| n == barrier.index() || !is_warp && hands(n) && hands(barrier.index());
+                let told = self.roles.is_in_role(place.region) && self.roles.is_of_cluster(barrier.index());
+                let waits = |n: usize| n == barrier.index() || !is_warp && (told || hands(n) && hands(barrier.index()));
                 !since.ready && (alone || !(0..since.waited.len()).any(|n| since.waited[n] && waits(n)))
             }
             StatementKind::MbarrierWait { barrier, .. } => {
