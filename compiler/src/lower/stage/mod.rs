@@ -138,18 +138,14 @@ pub(super) struct Frame<'a> {
     pub set: &'a [Option<ValueId>],
 }
 
-/// Emits the stage with a position among all.
-///
-/// # Errors
-/// The first thing that is not known where it is needed.
-pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), Defect> {
-    let Frame { around, more_blocks, instances, staged, target, set } = *frame;
+/// The nest of the stage with a position among all.
+fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, 'b> {
+    let Frame { around, instances, staged, target, .. } = *frame;
     let Around { threads, index, stages, copies, workspaces, .. } = around;
     let analysed = &stages[own];
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
     let (sequence, split) = grid_reduce::loops(stage);
-    b.line(stage.statement as u32 + 1);
     let sees = |i: &Instance<'_>| stage.sees.iter().any(|n| std::ptr::eq(&stages[*n].stage, i.stage));
     let values = Values {
         program,
@@ -182,7 +178,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
-    let mut nest = Nest {
+    Nest {
         b,
         analysed,
         own,
@@ -207,7 +203,19 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         children,
         besides,
         target: target.cloned(),
-    };
+    }
+}
+
+/// Emits the stage with a position among all.
+///
+/// # Errors
+/// The first thing that is not known where it is needed.
+pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), Defect> {
+    let Frame { around, more_blocks, set, .. } = *frame;
+    let analysed = &around.stages[own];
+    let stage = &analysed.stage;
+    b.line(stage.statement as u32 + 1);
+    let mut nest = nest(b, own, frame);
     let mut point = Point {
         values: vec![None; stage.domain.axes.len()],
         done: vec![false; analysed.holes.kept.len() + stage.limits.len() + 1],
@@ -215,7 +223,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         filled: None,
         pending: Vec::new(),
     };
-    let (guards, terms) = nest.bind(&mut point, threads);
+    let (guards, terms) = nest.bind(&mut point, around.threads);
     let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
     // The units of another role have no value: those of the own one have theirs.
     for (leaf, value) in stage.domain.leaves.iter().zip(set).filter(|(_, value)| value.is_some()) {
