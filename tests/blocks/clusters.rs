@@ -201,7 +201,7 @@ fn clusters_divide_reductions_among_each_other() {
             split j by 128 -> js, j1; split j1 by 32 -> r, t; bind js: grid; bind t: thread; reduce t; reduce js by grid;
         }
     }";
-    let (codes, report) = finished(inside).err().expect("not yet");
+    let (codes, report) = finished(inside).expect_err("not yet");
     assert!(codes.contains(&Code::TW0005), "{report}");
 }
 

@@ -231,15 +231,15 @@ impl Workspaces {
 
     /// Lanes of each warp wait for each other.
     pub fn tell_warp(&mut self) {
-        let first = std::mem::take(&mut self.seen().first);
-        join(&mut self.seen().warp, &first);
+        let Some(seen) = self.parties.get_mut(&self.now) else { return };
+        join(&mut seen.warp, &std::mem::take(&mut seen.first));
     }
 
     /// All threads wait for each other.
     pub fn tell_all(&mut self) {
         self.tell_warp();
-        let warp = std::mem::take(&mut self.seen().warp);
-        join(&mut self.seen().all, &warp);
+        let Some(seen) = self.parties.get_mut(&self.now) else { return };
+        join(&mut seen.all, &std::mem::take(&mut seen.warp));
     }
 
     /// Whether an access of another block comes before what an agent of the block that runs does now.
