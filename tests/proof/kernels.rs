@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::Draw;
+use crate::with_first;
 use tilewright::kernel::algorithm::{Binary, Compare};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::sizes;
@@ -14,7 +15,6 @@ use tilewright_compiler::kernel_ir::{
     IndexOp, Kernel, Op, RegionId, StatementKind, TensorPart, ValueId, VariableId, verify,
 };
 use tilewright_compiler::lower::Entry;
-use tilewright_compiler::lower::emit::emit;
 use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
 use tilewright_compiler::trial::{Effort, Net, prove};
 
@@ -186,14 +186,10 @@ fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {
 /// What the emulator finds wrong with an entry point in place of the first one: what the PTX's verifier refuses, a
 /// fault, a race, an output that is not the reference's. It knows nothing of the loop program or its checkers.
 fn found_by_emulator(compiled: &Compiled, first: &Kernel, dims: &[i64]) -> Option<String> {
-    let mut info = compiled.info.as_ref().expect("no error").clone();
-    let mut kernels: Vec<Kernel> = compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
-    kernels[0] = first.clone();
-    let module = match emit(&kernels, &info.name) {
-        Ok(module) => module,
+    let info = match with_first(compiled, first) {
+        Ok(info) => info,
         Err(error) => return Some(format!("no PTX: {error}")),
     };
-    info.ptx.text = module.to_string().into();
     let device = Device::emulator(EmulatorOptions::default().budget(50_000_000));
     let outcome = Trial::new(&info, dims, 0, &device).unwrap_or_else(|e| panic!("{dims:?}: {e}")).run(&device);
     if outcome.is_good() {
@@ -261,7 +257,8 @@ fn changes_that_the_emulator_notices_are_noticed() {
         "{tried} changes, {noticed} noticed, {by_order} of them without data; {} change nothing:\n{list}",
         none.len()
     );
-    assert!(noticed > 60 && by_order * 5 < noticed * 4, "{noticed} of {tried}, {by_order} without data");
+    assert!(tried > 100 && noticed * 4 > tried * 3, "{noticed} of {tried}");
+    assert!(by_order * 5 < noticed * 4, "{by_order} of {noticed} without data");
     assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
 }
 

@@ -5,3 +5,17 @@ mod mutants;
 mod protocol;
 #[path = "../support/mod.rs"]
 mod support;
+
+use tilewright::kernel::info::KernelInfo;
+use tilewright_compiler::Compiled;
+use tilewright_compiler::kernel_ir::Kernel;
+use tilewright_compiler::lower::emit::{EmitError, emit};
+
+/// The kernel with another loop program in place of its first entry point.
+fn with_first(compiled: &Compiled, first: &Kernel) -> Result<KernelInfo, EmitError> {
+    let mut info = compiled.info.as_ref().expect("no error").clone();
+    let mut kernels: Vec<Kernel> = compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
+    kernels[0] = first.clone();
+    info.ptx.text = emit(&kernels, &info.name)?.to_string().into();
+    Ok(info)
+}

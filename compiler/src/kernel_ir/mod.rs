@@ -41,9 +41,8 @@
 //! thread arrives at a counter for its block ([`StatementKind::LastBlockTicket`]). What a block's threads wrote before
 //! its last barrier before that is visible to the first thread of the last block that arrives there, and to that
 //! block's other threads after its next barrier ([`StatementKind::BarRedOr`] is one). In a role that is said of its
-//! threads. A workspace that is zero when the
-//! kernel begins is zero when it ends, and so are counters. [`StatementKind::AtomicUpdate`]s of an element by several
-//! blocks exclude each other.
+//! threads. A workspace that is zero when the kernel begins is zero when it ends, and so are counters.
+//! [`StatementKind::AtomicUpdate`]s of an element by several blocks exclude each other.
 //!
 //! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected
 //! thread and barriers. Roles change no variables from outside, and hand each other what they do by barriers with

@@ -29,11 +29,8 @@
 //! Predicates that say that an element is outside become an operand of the copy, which then writes zeros; those that
 //! say that there is no such place stay branches.
 
-use tilewright_kernel::algorithm::Compare;
-
 use super::nested_stage::{Instance, Kept};
-use super::stage::{Nest, Point};
-use crate::domain::AxisId;
+use super::stage::{Iteration, Nest, Point};
 use crate::kernel_ir::{CpAsync, ValueId};
 use crate::memory::fetch;
 use crate::schedule::Stage;
@@ -64,31 +61,24 @@ impl<'a> Nest<'a, '_> {
             for at in &rings {
                 // All rings are full at the last step.
                 let Some(ahead) = (step + self.stage_at(*at).ring).checked_sub(longest) else { continue };
-                let iteration = self.b.index_literal(self.index, i64::from(ahead));
-                let exists = self.b.index_compare(Compare::Lt, iteration, count);
-                self.fetch_instance(point, *at, (self.sequence[k], iteration, exists), ahead);
+                let first = self.iteration(self.sequence[k], ahead, count);
+                self.fetch_instance(point, *at, first, ahead);
             }
             self.b.cp_async_commit_group();
         }
     }
 
-    /// Fetches the instance of an iteration of `axis`, if that exists, to the slot `ahead` of the next one that is
+    /// Fetches the instance of an iteration, if that exists, to the slot `ahead` of the next one that is
     /// read.
-    fn fetch_instance(
-        &mut self,
-        point: &Point,
-        at: usize,
-        (axis, iteration, exists): (AxisId, ValueId, ValueId),
-        ahead: u32,
-    ) {
+    fn fetch_instance(&mut self, point: &Point, at: usize, iteration: Iteration, ahead: u32) {
         let slot = self.pipeline(at).slot(self.b);
         let slot = self.pipeline(at).slot_after(self.b, slot, ahead);
-        self.b.begin_if(exists);
-        self.fetched_to(point, at, slot, Some((axis, iteration)));
+        self.b.begin_if(iteration.exists);
+        self.fetched_to(point, at, slot, Some(iteration));
         self.b.end_if();
     }
 
-    fn fetched_to(&mut self, point: &Point, at: usize, slot: ValueId, other: Option<(AxisId, ValueId)>) {
+    fn fetched_to(&mut self, point: &Point, at: usize, slot: ValueId, other: Option<Iteration>) {
         let memory = self.begin_lifetime(at, slot);
         let instance = Instance { at, stage: self.stage_at(at), memory, around: self.around(point, other) };
         self.compute(at, &instance);
@@ -112,20 +102,13 @@ impl<'a> Nest<'a, '_> {
         let pending = shortest.filter(|_| single.is_empty()).map_or(0, |ring| ring - 2);
         self.b.cp_async_wait_group(pending);
         self.b.bar_sync();
-        if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
-            && let Some(now) = point.values[axis]
-        {
-            let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
-            let count = self.size(&extent);
-            for at in &rings {
-                let ahead = self.stage_at(*at).ring - 1;
-                let behind = self.b.index_literal(self.index, i64::from(ahead));
-                // No sum that could pass what an index can be.
-                let most = self.b.index_sub(count, behind);
-                let exists = self.b.index_compare(Compare::Lt, now, most);
-                let iteration = self.b.index_add(now, behind);
-                self.fetch_instance(point, *at, (axis, iteration, exists), ahead);
+        for at in &rings {
+            let ahead = self.stage_at(*at).ring - 1;
+            if let Some(later) = self.later(point, k, ahead) {
+                self.fetch_instance(point, *at, later, ahead);
             }
+        }
+        if !rings.is_empty() {
             self.b.cp_async_commit_group();
         }
         for at in fetched {

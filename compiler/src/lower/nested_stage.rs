@@ -22,7 +22,7 @@ use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::arithmetic::Emit;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
-use super::stage::{Frame, Nest, Point};
+use super::stage::{Frame, Iteration, Nest, Point};
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Family, Var};
@@ -393,12 +393,12 @@ impl<'a> Nest<'a, '_> {
 
     /// What the numbers after those of the dimensions stand for, inside the loops at `point`; `other` gives one of
     /// them another value.
-    pub(super) fn around(&mut self, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<Option<ValueId>> {
+    pub(super) fn around(&mut self, point: &Point, other: Option<Iteration>) -> Vec<Option<ValueId>> {
         let known = self.b.kernel().signature.dims.len();
         let mut values = self.b.loops_around(Vec::new());
         self.b.loops_around(values.clone());
         values.resize(self.facts.dims() - known, None);
-        let other = |leaf: AxisId| other.filter(|(axis, _)| *axis == leaf).map(|(_, value)| value);
+        let other = |leaf: AxisId| other.filter(|other| other.axis == leaf).map(|other| other.value);
         let leaves = self.stage.domain.leaves.iter().map(|leaf| other(*leaf).or(point.values[*leaf]));
         values.extend(leaves);
         values.resize(self.facts.dims() - known + self.values.symbolic.variables.len(), None);

@@ -49,8 +49,8 @@ use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::schedule::{Attach, Stage};
 
-/// An instance of a copy that a role starts for itself or others.
-struct Issued<'a, 'c> {
+/// An instance of a copy that a role is about to start, for itself or others.
+struct Due<'a, 'c> {
     copy: &'c Copy<'a>,
     slot: ValueId,
     /// Where its region starts: see [`Copy::corners`].
@@ -158,45 +158,44 @@ impl<'a> Nest<'a, '_> {
     /// makes for itself there.
     pub(super) fn fill_handed(&mut self, point: &Point, k: usize, count: ValueId) {
         let handed = self.handed(k + 1);
-        let mut issued = Vec::new();
+        let mut due = Vec::new();
         for of in handed.iter().filter(|of| of.0.staged.way == Way::Load) {
             let copy = &of.0;
             let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
             for n in 0..self.ahead(of, k + 1) {
-                let iteration = self.b.index_literal(self.index, n.into());
-                let exists = self.b.index_compare(Compare::Lt, iteration, count);
+                let first = self.iteration(self.sequence[k], n, count);
                 let next = copy.pipeline.instance_after(self.b, now, n);
                 // Nobody has used the slots of a loop that is entered once.
                 if self.repeats(k) {
-                    self.where_it_is(Some(exists), |b| copy.pipeline.acquire_for(b, next));
+                    self.if_it_exists(Some(first.exists), |b| copy.pipeline.acquire_for(b, next));
                 }
-                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
-                issued.push(Issued { copy, slot: next.0, starts, exists: Some(exists) });
+                let starts = self.corners(copy, point, Some(first));
+                due.push(Due { copy, slot: next.0, starts, exists: Some(first.exists) });
             }
         }
-        self.issue(&issued, self.repeats(k));
+        self.start(&due, self.repeats(k));
     }
 
     /// What is done for an instance, in a branch if it may not exist.
-    fn where_it_is(&mut self, exists: Option<ValueId>, what: impl FnOnce(&mut Builder)) {
+    fn if_it_exists(&mut self, exists: Option<ValueId>, what: impl FnOnce(&mut Builder)) {
         exists.into_iter().for_each(|exists| self.b.begin_if(exists));
         what(self.b);
         exists.into_iter().for_each(|_| self.b.end_if());
     }
 
-    /// Starts instances of copies by the elected thread, `later` than others read their slots.
-    fn issue(&mut self, issued: &[Issued<'a, '_>], later: bool) {
-        if issued.is_empty() {
+    /// Starts instances of copies by the elected thread. `were_used` is whether others may have read their slots.
+    fn start(&mut self, due: &[Due<'a, '_>], were_used: bool) {
+        if due.is_empty() {
             return;
         }
         // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait
         // for may end.
-        if later {
+        if were_used {
             self.b.bar_sync();
         }
         self.b.begin_elect();
-        for Issued { copy, slot, starts, exists } in issued {
-            self.where_it_is(*exists, |b| copy.start(b, starts, *slot));
+        for Due { copy, slot, starts, exists } in due {
+            self.if_it_exists(*exists, |b| copy.start(b, starts, *slot));
         }
         self.b.end_elect();
     }
@@ -204,28 +203,20 @@ impl<'a> Nest<'a, '_> {
     /// Makes the copies that stand inside `k` loops, or waits for them.
     pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
         let handed = self.handed(k);
-        let mut issued = Vec::new();
+        let mut due = Vec::new();
         for of in handed.iter().filter(|(copy, makes, _)| *makes && copy.staged.way == Way::Load) {
             let copy = &of.0;
             let ahead = self.ahead(of, k);
             let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
             let next = copy.pipeline.instance_after(self.b, now, ahead);
             // What comes so many iterations later takes the slot that the last iteration read.
-            let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k)).filter(|_| ahead > 0);
-            let later = axis.and_then(|axis| Some((*axis, point.values[*axis]?))).map(|(axis, now)| {
-                let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
-                let (count, ahead) = (self.size(&extent), self.b.index_literal(self.index, ahead.into()));
-                // No sum that could pass what an index can be.
-                let most = self.b.index_sub(count, ahead);
-                let exists = self.b.index_compare(Compare::Lt, now, most);
-                ((axis, self.b.index_add(now, ahead)), exists)
-            });
-            let exists = later.map(|(_, exists)| exists);
-            self.where_it_is(exists, |b| copy.pipeline.acquire_for(b, next));
-            let starts = self.corners(copy, point, later.map(|(other, _)| other));
-            issued.push(Issued { copy, slot: next.0, starts, exists });
+            let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
+            let exists = later.map(|later| later.exists);
+            self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, next));
+            let starts = self.corners(copy, point, later);
+            due.push(Due { copy, slot: next.0, starts, exists });
         }
-        self.issue(&issued, true);
+        self.start(&due, true);
         for (copy, makes, reads) in &handed {
             let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
             let slot = copy.pipeline.slot(self.b);

@@ -37,11 +37,8 @@
 //! ends, its copies have read shared memory. Each `sync` stands here for one reason; those that others make needless
 //! are taken out afterwards (`barrier_elimination`).
 
-use tilewright_kernel::algorithm::Compare;
-
-use super::stage::{Nest, Point};
+use super::stage::{Iteration, Nest, Point};
 use super::staging::{self, Copy};
-use crate::domain::AxisId;
 use crate::extent::Var;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::plan::staged::Way;
@@ -60,11 +57,11 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
-    pub(super) fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+    pub(super) fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<Iteration>) -> Vec<ValueId> {
         let (leaves, dims, ty) = (&self.stage.domain.leaves, self.facts.dims(), self.index);
         let value = |b: &mut Builder, v: Var| {
             let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
-            let other = other.filter(|(axis, _)| leaf == Some(axis)).map(|(_, value)| value);
+            let other = other.filter(|other| leaf == Some(&other.axis)).map(|other| other.value);
             match other.or_else(|| leaf.and_then(|leaf| point.values[*leaf])) {
                 Some(value) => b.index_convert(value, ty),
                 None => b.dim(v as u16, ty),
@@ -74,7 +71,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The same, for the copies that the elected thread starts.
-    pub(super) fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+    pub(super) fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<Iteration>) -> Vec<ValueId> {
         let starts = self.starts(copy, point, other);
         copy.corners(self.b, starts)
     }
@@ -102,11 +99,10 @@ impl<'a> Nest<'a, '_> {
         self.b.begin_elect();
         for (copy, first) in rings.iter().zip(slots) {
             for ahead in 0..copy.staged.ring {
-                let iteration = self.b.index_literal(self.index, i64::from(ahead));
-                let exists = self.b.index_compare(Compare::Lt, iteration, count);
-                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
+                let at = self.iteration(self.sequence[k], ahead, count);
+                let starts = self.corners(copy, point, Some(at));
                 let slot = copy.pipeline.slot_after(self.b, first, ahead);
-                self.b.begin_if(exists);
+                self.b.begin_if(at.exists);
                 copy.start(self.b, &starts, slot);
                 self.b.end_if();
             }
@@ -169,21 +165,11 @@ impl<'a> Nest<'a, '_> {
         let rings: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring > 1).collect();
         // Each ring with whether there is an iteration to fill the slot for, and which.
         let mut refills = Vec::with_capacity(rings.len());
-        if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
-            && let Some(now) = point.values[axis]
-        {
-            let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
-            let count = self.size(&extent);
-            for copy in &rings {
-                let ahead = self.b.index_literal(self.index, i64::from(copy.staged.ring));
-                // No sum that could pass what an index can be.
-                let most = self.b.index_sub(count, ahead);
-                let exists = self.b.index_compare(Compare::Lt, now, most);
-                let iteration = self.b.index_add(now, ahead);
-                let starts = self.corners(copy, point, Some((axis, iteration)));
-                let slot = copy.pipeline.slot(self.b);
-                refills.push((*copy, exists, starts, slot));
-            }
+        for copy in &rings {
+            let Some(later) = self.later(point, k, copy.staged.ring) else { continue };
+            let starts = self.corners(copy, point, Some(later));
+            let slot = copy.pipeline.slot(self.b);
+            refills.push((*copy, later.exists, starts, slot));
         }
         let outgoing: Vec<_> = (stores.iter())
             .map(|copy| {

@@ -86,7 +86,6 @@ pub(super) struct Arrival {
     pub at: i64,
     pub blocks: i64,
     pub block: i64,
-    pub role: u8,
     pub releases: bool,
     pub acquires: bool,
 }
@@ -207,7 +206,7 @@ impl Workspaces {
 
     /// The first thread of a block or role arrives; whether the block is the last one.
     pub fn arrive(&mut self, arrival: Arrival, order: Order) -> Result<bool, Fault> {
-        let Arrival { workspace, at, blocks, block, role, releases, acquires } = arrival;
+        let Arrival { workspace, at, blocks, block, releases, acquires } = arrival;
         self.cell(workspace, at)?;
         let counter = self.counters.entry((workspace, at)).or_default();
         let seen = self.parties.entry(self.now).or_default();
@@ -216,7 +215,7 @@ impl Workspaces {
         }
         if releases {
             [&seen.all, &seen.warp, &seen.first].into_iter().for_each(|s| join(&mut counter.released, s));
-            counter.released.entry((block, role)).or_default().join(Until::now(order, seen.number));
+            counter.released.entry((block, self.now.role)).or_default().join(Until::now(order, seen.number));
         }
         counter.arrived += 1;
         if counter.arrived > blocks {

@@ -10,6 +10,7 @@ mod plant;
 mod trips;
 
 use crate::support::finished;
+use crate::with_first;
 use forms::{BY_ROLES, SLICES, THREE, TWO, product, rows, triangle};
 use plant::{
     Plant, awaited_ahead, drained, early_fetches, early_release, no_cluster_barrier, once, other_parity,
@@ -20,7 +21,6 @@ use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::kernel_ir::{Kernel, MbarrierId};
-use tilewright_compiler::lower::emit::emit;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Work of the separate checker for one launch.
@@ -92,11 +92,7 @@ fn matrix() -> Vec<Row> {
 
 /// Whether the emulator finds something wrong with the PTX of an entry point in place of the first one.
 fn is_noticed(compiled: &Compiled, first: &Kernel, dims: &[i64], resident: u32) -> bool {
-    let mut info = compiled.info.as_ref().expect("no error").clone();
-    let mut kernels: Vec<Kernel> = compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
-    kernels[0] = first.clone();
-    let module = emit(&kernels, &info.name).unwrap_or_else(|error| panic!("{error}\n{first}"));
-    info.ptx.text = module.to_string().into();
+    let info = with_first(compiled, first).unwrap_or_else(|error| panic!("{error}\n{first}"));
     (0..SEEDS).any(|seed| !is_good(&info, dims, seed, resident))
 }
 

@@ -32,7 +32,7 @@
 //! of the last block, nothing depends on it: other blocks may not have arrived, and no barrier of this one orders what
 //! they access.
 //!
-//! In the three rows before the last three a barrier is needed only if different threads access an element, and one of
+//! In the rows of instances and fetches a barrier is needed only if different threads access an element, and one of
 //! warps or warpgroups will do if they are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or
 //! as the two accesses say with the conditions, loops and iterations in which they happen (`dependence`,
 //! `pending_accesses`). A barrier that is needed is weakened to one of warps where that suffices, else to one of
@@ -45,7 +45,7 @@
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order
 //! between their writes; the next instance may give an element to another thread. A thread alone in its block has
-//! nobody to wait for: the last six rows and that of phases are void.
+//! nobody to wait for: what threads do to each other needs none, nor do phases.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what
 //! was before the loop or at the body's end; after it comes what was before it only if it may have no iteration.

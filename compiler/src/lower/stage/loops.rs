@@ -11,6 +11,16 @@ use crate::lower::defect::Defect;
 use crate::lower::value::Lane;
 use crate::source::ast::Place;
 
+/// An iteration for which something is done ahead of it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lower) struct Iteration {
+    pub axis: AxisId,
+    /// Which.
+    pub value: ValueId,
+    /// Whether the loop has it.
+    pub exists: ValueId,
+}
+
 impl Nest<'_, '_> {
     /// Runs the loops from position `k` of the sequence, with the copies that stand before them.
     pub(super) fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
@@ -92,6 +102,26 @@ impl Nest<'_, '_> {
                 self.b.end_loop();
             }
         }
+    }
+
+    /// The iteration with a number of a loop that has so many.
+    pub(in crate::lower) fn iteration(&mut self, axis: AxisId, number: u32, count: ValueId) -> Iteration {
+        let value = self.b.index_literal(self.index, number.into());
+        let exists = self.b.index_compare(Compare::Lt, value, count);
+        Iteration { axis, value, exists }
+    }
+
+    /// The iteration that comes so many after the present one of the loop around position `k`; none if no loop is there.
+    pub(in crate::lower) fn later(&mut self, point: &Point, k: usize, ahead: u32) -> Option<Iteration> {
+        let axis = *self.sequence.get(k.checked_sub(1)?)?;
+        let now = point.values[axis]?;
+        let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+        let count = self.size(&extent);
+        let ahead = self.b.index_literal(self.index, ahead.into());
+        // No sum that could pass what an index can be.
+        let most = self.b.index_sub(count, ahead);
+        let exists = self.b.index_compare(Compare::Lt, now, most);
+        Some(Iteration { axis, value: self.b.index_add(now, ahead), exists })
     }
 
     /// One iteration: the axis has its value.

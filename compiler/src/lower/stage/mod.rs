@@ -11,6 +11,8 @@ mod reduce;
 mod store;
 mod units;
 
+pub(super) use loops::Iteration;
+
 use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;
 

@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 let (at, blocks) = (self.agreed(*at, active)?, self.agreed(*blocks, active)?);
                 let (workspace, block, releases, acquires) = (*counters, self.me.block, *releases, *acquires);
-                let arrival = Arrival { workspace, at, blocks, block, role: self.me.id.role, releases, acquires };
+                let arrival = Arrival { workspace, at, blocks, block, releases, acquires };
                 match self.workspaces.arrive(arrival, self.me.order) {
                     Ok(is_last) => {
                         let first = self.me.threads.start;
