@@ -111,7 +111,8 @@ impl Nest<'_, '_> {
         Iteration { axis, value, exists }
     }
 
-    /// The iteration that comes so many after the present one of the loop around position `k`; none if no loop is there.
+    /// The iteration that comes so many after the present one, of the loop around position `k`; none if there is no
+    /// loop.
     pub(in crate::lower) fn later(&mut self, point: &Point, k: usize, ahead: u32) -> Option<Iteration> {
         let axis = *self.sequence.get(k.checked_sub(1)?)?;
         let now = point.values[axis]?;
