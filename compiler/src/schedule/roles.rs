@@ -285,7 +285,8 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         };
         // Other roles would not know which block goes on behind it.
         if stage.arrives() {
-            not_yet("a reduction across blocks of a stage in a loop, in a launch with roles", None);
+            let instead = Some("bind its axis to threads, or launch without roles");
+            not_yet("a reduction across blocks of a stage in a loop, in a launch with roles", instead);
             continue;
         }
         let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role)
