@@ -14,7 +14,7 @@ use crate::rng::Rng;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Words that are put in the place of others.
-const WORDS: [&str; 40] = [
+const WORDS: &[&str] = &[
     "kernel",
     "where",
     "schedule",
@@ -105,7 +105,7 @@ pub fn run(seed: u64, first: u64, count: u64) -> Summary {
     for index in first..first + count {
         let mut rng = Rng::of_case(seed ^ 0x6d75_7461, index);
         let kernel = generate::kernel(&mut rng).to_string();
-        let text = if index % 3 == 2 { kernel.clone() } else { broken(&kernel, &WORDS, &mut rng) };
+        let text = if index % 3 == 2 { kernel.clone() } else { broken(&kernel, WORDS, &mut rng) };
         let start = Instant::now();
         let outcome = compile(&text);
         summary.cases += 1;

@@ -238,9 +238,12 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
             let decides = decided(a, scope, dims).is_some_and(|a| a == (*op == "||"));
             visit(kernel, a, scope, dims, f) && (decides || visit_conditional(kernel, b, scope, dims, f))
         }
-        Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
-            let body: Vec<&Value> = value.operands();
-            terms(kernel, axes, &body, scope, dims, f)
+        Node::Reduce { axes, body, .. } => terms(kernel, axes, &[body], scope, dims, f),
+        Node::Fold { axes, states } => {
+            // What a state is at first is read of an empty range, too.
+            let steps: Vec<&Value> =
+                states.iter().flat_map(|s| [&s.step].into_iter().chain(s.merge.as_ref())).collect();
+            states.iter().all(|s| visit(kernel, &s.init, scope, dims, f)) && terms(kernel, axes, &steps, scope, dims, f)
         }
         _ => value.operands().into_iter().all(|v| visit(kernel, v, scope, dims, f)),
     }

@@ -112,7 +112,17 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
         | ast::OpKind::Reduce { axes, .. } => axes.iter().any(is_it),
         ast::OpKind::Swizzle { x, y, .. } => is_it(x) || is_it(y),
         ast::OpKind::Like { .. } => true,
-        _ => false,
+        // These are for staged copies, or speak of reductions as a whole.
+        ast::OpKind::Box { .. }
+        | ast::OpKind::BoxRun { .. }
+        | ast::OpKind::Tile { .. }
+        | ast::OpKind::Layout { .. }
+        | ast::OpKind::Multicast { .. }
+        | ast::OpKind::Mma { .. }
+        | ast::OpKind::Region { .. }
+        | ast::OpKind::Fill { .. }
+        | ast::OpKind::L2 { .. }
+        | ast::OpKind::Online { .. } => false,
     })
 }
 

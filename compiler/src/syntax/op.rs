@@ -67,7 +67,9 @@ impl Parser<'_> {
                 .map(|model| OpKind::Fill { model }),
             "region" => self.region(),
             "l2" => self.l2(),
-            _ => self.online(),
+            "online" => self.online(),
+            // A word of the list that is not here yet.
+            _ => Err(self.unexpected(Expected::Word(WordSet::Op))),
         }?;
         Ok(Op { kind, keyword, span: self.since(keyword) })
     }

@@ -71,7 +71,8 @@ fn function(variant: &Variant, place: Place) -> Option<Function> {
 
 /// Whether a variant has an oracle.
 pub fn has_oracle(variant: &Variant) -> bool {
-    function(variant, Place::Global).is_some()
+    // Other operations have modifiers of the same names.
+    matches!(variant.form.op, Op::Atomic(_)) && function(variant, Place::Global).is_some()
 }
 
 /// Variants whose order, scope and cache hints are the usual ones, which change nothing about values.

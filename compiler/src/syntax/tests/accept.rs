@@ -2,6 +2,7 @@
 
 use super::accept;
 use crate::source::TokenBuffer;
+use crate::source::ast::OPS;
 use crate::source::print::print_program;
 
 pub(super) const PROGRAMS: &str = include_str!("programs.txt");
@@ -20,6 +21,14 @@ fn printing_gives_the_source_back() {
     let printed = print_program(&accept(EVERYTHING));
     assert_eq!(tokens(&printed).join(" "), tokens(EVERYTHING).join(" ").replace("0xffff", "65535"));
     assert_eq!(print_program(&accept(&printed)), printed);
+}
+
+/// A word of the list of ops that the parser does not know, or that no program uses, is noticed here.
+#[test]
+fn every_op_is_used() {
+    let used = tokens(EVERYTHING);
+    let missing: Vec<&&str> = OPS.iter().filter(|op| !used.iter().any(|word| word == *op)).collect();
+    assert!(missing.is_empty(), "ops that `everything.txt` does not have: {missing:?}");
 }
 
 /// Users pay for parsing in every build, and the macro may run unoptimised: 0.4 ms at opt-level 0 for all ten programs
