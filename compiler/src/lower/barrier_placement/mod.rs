@@ -140,9 +140,12 @@ impl Choice<'_> {
     /// Leaves out what others make needless, and moves the rest out of loops, as far as it goes. Whether any moved.
     fn hoist(&mut self) -> bool {
         let mut any = false;
-        // What comes first in the kernel makes barriers after it needless.
+        // What is further out, or comes first, serves more.
         let mut all = self.placed();
-        all.sort_by_key(|(position, _)| self.pass.nesting.order(*position));
+        all.sort_by_cached_key(|(position, _)| {
+            let order = self.pass.nesting.order(*position);
+            (Reverse(order.len()), order)
+        });
         for (mut position, mut barrier) in all {
             if self.holds_with(position, None) {
                 continue;
