@@ -23,7 +23,7 @@ fn printing_gives_the_source_back() {
     assert_eq!(print_program(&accept(&printed)), printed);
 }
 
-/// A word of the list of ops that the parser does not know, or that no program uses, is noticed here.
+/// The test before this one parses what stands in these texts: an op that neither has could be missing in the parser.
 #[test]
 fn every_op_is_used() {
     let used = [tokens(PROGRAMS), tokens(EVERYTHING)].concat();
