@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::effects::Inside;
-use super::{BufferId, Kernel, RegionId, Role};
+use super::{BufferId, Kernel, Mbarrier, MbarrierId, RegionId, Role, StatementKind};
 
 /// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none
 /// outside of roles.
@@ -21,6 +21,33 @@ pub struct InRoles {
     filled: Vec<Option<BufferId>>,
     /// Whether these are copies of several blocks.
     of_cluster: Vec<bool>,
+}
+
+impl Kernel {
+    /// Gives each role that waits for others of its cluster, and has none yet, a barrier where they meet.
+    pub fn declare_meetings(&mut self) {
+        let meets = |role: &&Role| role.cluster_mbarrier.is_none() && self.has_cluster_barrier(role.body);
+        let found: Vec<(RegionId, u32)> =
+            self.roles().iter().filter(meets).map(|role| (role.body, role.warps.len() as u32)).collect();
+        for (body, warps) in found {
+            let next = MbarrierId(self.barriers.len() as u32);
+            self.barriers.push(Mbarrier { slots: 1, arrivals: warps * self.signature.cluster });
+            let roles =
+                self.regions.iter_mut().flat_map(|region| &mut region.statements).filter_map(|s| match &mut s.kind {
+                    StatementKind::Roles(roles) => Some(roles),
+                    _ => None,
+                });
+            let role = roles.flatten().find(|role| role.body == body);
+            role.into_iter().for_each(|role| role.cluster_mbarrier = Some(next));
+        }
+    }
+
+    fn has_cluster_barrier(&self, region: RegionId) -> bool {
+        self.region(region).statements.iter().any(|s| {
+            s.kind == StatementKind::BarrierCluster
+                || s.kind.effects().inside.regions().any(|part| self.has_cluster_barrier(part))
+        })
+    }
 }
 
 impl InRoles {

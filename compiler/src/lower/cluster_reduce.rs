@@ -4,11 +4,10 @@
 //! **Formula.** A result is told apart by the digits of a thread's number that are not reduced, and by its accumulator.
 //! Of the threads that share it the first writes its states, at the number of its block, in all blocks of the cluster;
 //! then every thread that has the result reads those of the blocks that differ in reduced axes alone, and merges them
-//! in the order of these axes. All do the same merges of the same operands: they get the same bits. Two barriers of the
-//! cluster (of the role in all blocks, in a role) stand around the writes: before the first one, blocks may not
-//! run yet, or still read what the last iteration wrote; after the second one, nobody reaches another's memory, so
-//! that a block may end. Where the barrier of another exchange, or one where blocks begin, stands in place of the first
-//! one, `barrier_elimination` takes that out.
+//! in the order of these axes. All do the same merges of the same operands: they get the same bits. Barriers of the
+//! cluster (of the role in all blocks, in a role) stand around the writes (`barrier_placement`): before the first one,
+//! blocks may not run yet, or still read what the last iteration wrote; after the second one, nobody reaches another's
+//! memory, so that a block may end.
 //!
 //! What blocks decide each for itself is no branch around these barriers: a value is uniform over a cluster or not, as
 //! it is over a block ([`kernel_ir`](crate::kernel_ir)).
@@ -66,7 +65,6 @@ impl Nest<'_, '_> {
             let at = this.b.index_add(from, of);
             this.b.index_add(at, own.slot)
         };
-        self.b.barrier_cluster();
         let writes = self.b.and(own.has, own.is_first);
         self.b.begin_if(writes);
         for (accumulator, states) in states.iter().enumerate() {
@@ -76,7 +74,6 @@ impl Nest<'_, '_> {
             }
         }
         self.b.end_if();
-        self.b.barrier_cluster();
         let ranks = self.ranks(point);
         for (accumulator, (variables, states)) in variables.iter().zip(&states).enumerate() {
             let mut all: Option<Vec<ValueId>> = None;

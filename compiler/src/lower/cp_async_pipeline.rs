@@ -1,9 +1,8 @@
 //! Copies by `cp.async`: threads start them, go on, and wait for them where they are read.
 //!
 //! ```text
-//! sync                            the readers of the last instance are done
 //! fetch …; commit                 each thread copies its elements
-//! await all but 0 commits; sync   what was copied is seen
+//! await all but 0 commits         its own are done
 //! ```
 //!
 //! With rings at one loop, of which the shortest has n buffers, instances are fetched ahead, one less than the ring has
@@ -13,15 +12,15 @@
 //! ```text
 //! fetch instance 0; commit …      n − 1 commits; instances that the loop does not have are left out
 //! for i in 0..count {
-//!     await all but n − 2 commits; sync
+//!     await all but n − 2 commits
 //!     if i + ring − 1 < count { fetch instance i + ring − 1 }         to the slot that iteration i − 1 read
 //!     commit
 //!     …
 //! }
 //! ```
 //!
-//! One barrier an iteration orders the copies before their readers, and the readers before the next copies to their
-//! slot. Groups of other loops that are committed in between only make a wait longer, never shorter. Slots are
+//! One barrier an iteration, after the wait, orders the copies before their readers, and the readers before the next
+//! copies to their slot (`barrier_placement`). Groups of other loops that are committed in between only make a wait longer, never shorter. Slots are
 //! variables of the whole kernel: a loop that is entered again goes on where it stopped, and nothing is under way when
 //! it ends.
 //!
@@ -53,10 +52,6 @@ impl<'a> Nest<'a, '_> {
         let rings: Vec<usize> = children.filter(|at| self.runs_ahead(*at) && self.stage_at(*at).ring > 1).collect();
         let rings: Vec<usize> = rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
-        // The loop may have been here before: then its last readers are done first.
-        if self.repeats(k) {
-            self.b.bar_sync();
-        }
         for step in 0..longest - 1 {
             for at in &rings {
                 // All rings are full at the last step.
@@ -91,7 +86,6 @@ impl<'a> Nest<'a, '_> {
         }
         let (rings, single): (Vec<usize>, Vec<usize>) = fetched.iter().partition(|at| self.stage_at(**at).ring > 1);
         if !single.is_empty() {
-            self.b.bar_sync();
             for at in &single {
                 let slot = self.pipeline(*at).slot(self.b);
                 self.fetched_to(point, *at, slot, None);
@@ -101,7 +95,6 @@ impl<'a> Nest<'a, '_> {
         let shortest = rings.iter().map(|at| self.stage_at(*at).ring).min();
         let pending = shortest.filter(|_| single.is_empty()).map_or(0, |ring| ring - 2);
         self.b.cp_async_wait_group(pending);
-        self.b.bar_sync();
         for at in &rings {
             let ahead = self.stage_at(*at).ring - 1;
             if let Some(later) = self.later(point, k, ahead) {

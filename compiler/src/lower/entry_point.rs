@@ -5,11 +5,11 @@ use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 use super::nested_stage::Storage;
 use super::staging::Copy;
 use super::{
-    Defect, UNSIZED, arguments, barrier_elimination, grid_reduce, index_width, launch_blocks, nested_stage,
+    Defect, UNSIZED, arguments, barrier_placement, grid_reduce, index_width, launch_blocks, nested_stage,
     persistent_loop, role_pipeline, shared_allocation, stage, staging, unread, workspaces,
 };
 use crate::extent::{Expr, Facts};
-use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type, verify};
+use crate::kernel_ir::{self, Builder, Kernel, Problem, Range, Signature, Type, verify};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::Staged;
@@ -57,17 +57,7 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String) -> Result<Ker
     }
     let storage = nested_stage::storage(&mut builder, (stages, roles), first_part);
     let copies = staging::copies(&mut builder, (stages, roles), variant.staged, variant.index);
-    // What follows sees that the barriers of copies are ready.
     builder.line(0);
-    let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| variant.staged && copy.barriers() > 0);
-    let are_copied_to_all = copied().any(|copy| copy.multicast.is_some());
-    // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers
-    // where they meet on their way.
-    if are_copied_to_all || stages.iter().any(|s| s.stage.across_ctas()) {
-        builder.barrier_cluster();
-    } else if !builder.kernel().barriers.is_empty() {
-        builder.bar_sync();
-    }
     // What comes before needs no memory of other launches.
     if program.is_dependent() {
         builder.grid_dependency_wait();
@@ -83,10 +73,6 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String) -> Result<Ker
             builder.end_role();
         }
         builder.end_roles();
-        // Until all blocks have been told what others had to tell them, they are there.
-        if are_copied_to_all {
-            builder.barrier_cluster();
-        }
     }
     let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
     ordered(of, kernel)
@@ -180,8 +166,8 @@ impl Nests<'_> {
     }
 }
 
-/// The kernel without what nothing reads and without barriers that nothing needs. Memory is shared where that costs no
-/// barrier; more of it if there is too little otherwise.
+/// The kernel without what nothing reads, with the barriers that it needs. Memory is shared where that costs no barrier;
+/// more of it if there is too little otherwise.
 fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
     let was_valid = cfg!(debug_assertions) && verify(&kernel).is_ok();
     let kernel = verified("what nothing reads", was_valid, unread::without_unread(kernel))?;
@@ -191,7 +177,7 @@ fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let ordered = |kernel| match barrier_elimination::minimise(kernel, blocks) {
+    let ordered = |kernel| match barrier_placement::place(kernel, blocks) {
         Some(kernel) => verified("the choice of barriers", was_valid, kernel),
         None => Err(Defect::Plan("accesses of a buffer have no order")),
     };
@@ -199,14 +185,14 @@ fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Ok(tight);
     }
-    ordered(shared_allocation::share(kernel, blocks))
+    ordered(shared_allocation::share_with_barriers(kernel, blocks))
 }
 
 /// What a transformation made of a kernel, verified in debug builds if it `was_valid` before. Emission verifies each
-/// kernel once, and may find that threads cannot all come to a barrier as it was scheduled.
+/// kernel once, and may find that threads cannot all come to a barrier as it was scheduled: that is refused.
 fn verified(by: &'static str, was_valid: bool, kernel: Kernel) -> Result<Kernel, Defect> {
     let faults = if was_valid { verify(&kernel).err() } else { None };
-    match faults.and_then(|faults| faults.into_iter().next()) {
+    match faults.and_then(|faults| faults.into_iter().find(|fault| fault.problem != Problem::NotCollective)) {
         Some(fault) => Err(Defect::Transformed(by, fault)),
         None => Ok(kernel),
     }

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::super::barrier_elimination;
+use super::super::barrier_placement;
 use super::*;
 use crate::kernel_ir::{Builder, Signature, Type};
 
@@ -128,5 +128,5 @@ fn what_is_shared_is_looked_at_once() {
     let (expressions, conditions) = terms.looked_at();
     assert!(expressions <= kernel.values.len() && conditions <= 2 * kernel.values.len());
     assert!(expressions > 200 && conditions > 300, "{expressions} {conditions}");
-    assert!(barrier_elimination::minimise(kernel, None).is_some());
+    assert!(barrier_placement::place(kernel, None).is_some());
 }

@@ -15,7 +15,7 @@
 //! | `cta_reduce`, `cluster_reduce`, `grid_reduce`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
 //! | `workspace` | stages in global memory: the part of each block |
 //! | `terms`, `guards`, `dependence` | values and conditions as expressions; which exclude each other; who accesses what |
-//! | `barrier_elimination`, `pending_accesses` | which barriers are needed, from what happened since the last one |
+//! | `barrier_placement`, `pending_accesses` | where threads wait for each other, from what happened since the last barrier |
 //! | `shared_allocation` | which buffers lie in the same memory |
 //! | `index_width`, `width` | when 32-bit indices are enough |
 //! | `unread` | components that nothing reads are not written |
@@ -24,7 +24,7 @@
 
 mod arithmetic;
 mod atomic;
-mod barrier_elimination;
+mod barrier_placement;
 mod cluster_reduce;
 mod cp_async_pipeline;
 mod cta_reduce;

@@ -2,7 +2,7 @@
 //! blocks.
 //!
 //! ```text
-//! sync cluster                    the readers of the last instance are done, in all blocks
+//! sync cluster                    the readers of the last instance are done, in all blocks (`barrier_placement`)
 //! elect { expect; copy the own slice to all readers … }
 //! await
 //! ```

@@ -4,18 +4,15 @@
 //! memory, and in the block's part of a workspace, it is written by all threads of the block for all of them:
 //!
 //! ```text
-//! sync        the readers of the last instance are done
-//! …           each thread writes its elements
-//! sync        what was written is seen
+//! the lifetime of an instance starts, in the next slot
+//! each thread writes its elements
 //! ```
 //!
-//! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done
-//! since the second `sync` of an instance that came in between. What threads fetch is in `cp_async_pipeline`.
-//!
-//! An instance of a thread needs none of these: nobody else comes there.
+//! Between these and the readers, of the instance that had the slot and of this one, threads wait for each other where
+//! they must (`barrier_placement`). What threads fetch is in `cp_async_pipeline`.
 //!
 //! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are
-//! written out. Barriers that others make needless are taken out afterwards (`barrier_elimination`).
+//! written out.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
@@ -242,9 +239,6 @@ impl<'a> Nest<'a, '_> {
             true => {
                 let slot = self.pipeline(at).slot(self.b);
                 self.pipeline(at).advance(self.b, slot, None);
-                if stage.owner != Unit::Thread {
-                    self.b.bar_sync();
-                }
                 self.begin_lifetime(at, slot)
             }
             false => {
@@ -263,9 +257,6 @@ impl<'a> Nest<'a, '_> {
         let opened = alone && self.open_if(point.pending.clone());
         self.compute(at, &instance);
         self.close(opened);
-        if shared && !alone {
-            self.b.bar_sync();
-        }
         self.values.instances.push(instance);
     }
 
@@ -366,7 +357,6 @@ impl<'a> Nest<'a, '_> {
         if buffers.is_empty() {
             return;
         }
-        self.b.bar_sync();
         let slot = self.b.index_literal(Type::I32, 0);
         buffers.into_iter().for_each(|buffer| self.b.lifetime_start(buffer, slot));
     }

@@ -11,7 +11,7 @@
 //! than the number of tiles or of clusters, which fit 31 bits.
 //!
 //! To what is inside, it is a loop like others: what a tile leaves in shared memory is read before the next one writes
-//! it (`barrier_elimination`), slots of rings and phases of barriers are variables of the kernel that go on where they
+//! it (`barrier_placement`), slots of rings and phases of barriers are variables of the kernel that go on where they
 //! stopped, and variables of accumulators are declared anew.
 //!
 //! Nothing may be concluded from a block's number there, nor from how many blocks there are. What belongs to a block
@@ -46,10 +46,6 @@ pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: 
     let tile = b.index_add(first, moved);
     b.assume(tile, Range::new(0, MOST_TILES - 1));
     b.assume_tile(tile);
-    // The next tile's accesses of memory that blocks share come after this one's arrivals.
-    if stages.iter().any(|s| s.stage.across_blocks().next().is_some()) {
-        b.bar_sync();
-    }
     tile
 }
 

@@ -18,7 +18,8 @@
 //! that copy by `cp.async`: each arrives when its copies are done, and goes on to the next slot at once. If they read
 //! the instance, too, they wait for it first. What a copy *to* a tensor takes is produced by the stage that writes it,
 //! and consumed by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of
-//! instances later. If a producer reads what it makes, its threads wait for each other as in a kernel without roles.
+//! instances later. If a producer reads what it makes, its threads wait for each other as in a kernel without roles
+//! (`barrier_placement`).
 //! Phases are counted along the whole kernel, however often loops are entered.
 //!
 //! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all
@@ -173,7 +174,7 @@ impl<'a> Nest<'a, '_> {
                 due.push(Due { copy, slot: next.0, starts, exists: Some(first.exists) });
             }
         }
-        self.start(&due, self.repeats(k));
+        self.start(&due);
     }
 
     /// What is done for an instance, in a branch if it may not exist.
@@ -183,15 +184,10 @@ impl<'a> Nest<'a, '_> {
         exists.into_iter().for_each(|_| self.b.end_if());
     }
 
-    /// Starts instances of copies by the elected thread. `were_used` is whether others may have read their slots.
-    fn start(&mut self, due: &[Due<'a, '_>], were_used: bool) {
+    /// Starts instances of copies by the elected thread.
+    fn start(&mut self, due: &[Due<'a, '_>]) {
         if due.is_empty() {
             return;
-        }
-        // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait
-        // for may end.
-        if were_used {
-            self.b.bar_sync();
         }
         self.b.begin_elect();
         for Due { copy, slot, starts, exists } in due {
@@ -216,7 +212,7 @@ impl<'a> Nest<'a, '_> {
             let starts = self.corners(copy, point, later);
             due.push(Due { copy, slot: next.0, starts, exists });
         }
-        self.start(&due, true);
+        self.start(&due);
         for (copy, makes, reads) in &handed {
             let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
             let slot = copy.pipeline.slot(self.b);
@@ -288,8 +284,6 @@ impl<'a> Nest<'a, '_> {
         self.b.bulk_commit_group();
         self.b.bulk_wait_group_read(behind);
         self.b.end_elect();
-        // What the role itself writes next may lie where the accelerator has read.
-        self.b.bar_sync();
         let Some(released) = released else { return copy.pipeline.release(self.b, slot) };
         let count = self.b.get(released);
         self.b.assume(count, Range::new(0, i64::from(behind)));
@@ -330,9 +324,6 @@ impl<'a> Nest<'a, '_> {
         match between.roles.producer == role {
             true => {
                 pipeline.acquire(self.b, slot);
-                if between.roles.reads_own {
-                    self.b.bar_sync();
-                }
                 let memory = self.begin_lifetime(at, slot);
                 let instance = Instance { at, stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
@@ -346,7 +337,6 @@ impl<'a> Nest<'a, '_> {
                     pipeline.commit(self.b, slot);
                 }
                 if between.roles.reads_own {
-                    self.b.bar_sync();
                     self.values.instances.push(instance);
                 }
             }

@@ -3,19 +3,28 @@
 //! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers
 //! that share memory neither is *live* (an element may be read before the buffer is renewed) where an instance of the
 //! other one begins or is written; and a barrier of the block is between an access of one and a write to the other
-//! (`barrier_elimination`). **Formula.** Backward data flow over the structured program: a load makes its buffer live,
+//! (`barrier_placement`). **Formula.** Backward data flow over the structured program: a load makes its buffer live,
 //! its renewal ends that; a loop's end sees what its start does.
 //!
 //! **Approximation.** What would take more work than there is to see is left apart. Roles run at one time: what lies in
 //! the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or
 //! fetches write, and rings: what is under way has no place in the program.
 
-use super::barrier_elimination::Pass;
+use super::barrier_placement::Pass;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Engine, InRoles, Inside, Kernel, RegionId, StatementKind};
 
 /// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
-pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
+pub(super) fn share(kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
+    share_where(kernel, blocks, |pass| pass.holds())
+}
+
+/// The same for a kernel that is still to get barriers, as many as that takes.
+pub(super) fn share_with_barriers(kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
+    share_where(kernel, blocks, |pass| pass.place_where_missing())
+}
+
+fn share_where(mut kernel: Kernel, blocks: Option<&Expr>, is_ordered: impl Fn(&mut Pass<'_>) -> bool) -> Kernel {
     let found = Conflicts::of(&kernel);
     let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
     order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
@@ -27,7 +36,7 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
             let first = BufferId(place[0] as u32);
             let before = std::mem::replace(&mut pass.alias_of[own], first);
             let fits = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment;
-            let ordered = fits && !pass.is_spent() && pass.holds();
+            let ordered = fits && !pass.is_spent() && is_ordered(&mut pass);
             if !ordered {
                 pass.alias_of[own] = before;
             }

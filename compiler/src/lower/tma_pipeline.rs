@@ -3,7 +3,6 @@
 //! An instance of a copy to shared memory stands before what the loops around it do:
 //!
 //! ```text
-//! sync                            the readers of the last instance are done; not at the first instance of a block
 //! elect { expect; copy … }
 //! await
 //! ```
@@ -16,7 +15,7 @@
 //! for i in 0..count {
 //!     await slot
 //!     …
-//!     if i + n < count { sync; elect { expect slot; copy … of iteration i + n } }
+//!     if i + n < count { elect { expect slot; copy … of iteration i + n } }
 //!     slot = next slot; a barrier's phase ends when the slots come around
 //! }
 //! ```
@@ -27,15 +26,12 @@
 //! ```text
 //! publish                         every thread, after its writes
 //! elect { await reads of all but n − 2 commits }      the next instance's slot is free, n ≥ 2
-//! sync
 //! elect { copy …; commit }
 //! ```
 //!
-//! Where blocks of a cluster take copies together, the `sync` before one is of the cluster (`multicast`).
-//!
-//! With one buffer the elected thread waits after its commit, and a second `sync` tells the others. Before a block
-//! ends, its copies have read shared memory. Each `sync` stands here for one reason; those that others make needless
-//! are taken out afterwards (`barrier_elimination`).
+//! With one buffer the elected thread waits after its commit. Before a block ends, its copies have read shared memory.
+//! Where threads wait for each other, `barrier_placement` finds out: before a slot is filled again, its readers are
+//! done, in all blocks that take a copy together.
 
 use super::stage::{Iteration, Nest, Point};
 use super::staging::{self, Copy};
@@ -76,24 +72,11 @@ impl<'a> Nest<'a, '_> {
         copy.corners(self.b, starts)
     }
 
-    /// The readers of what these copies filled are done: in all blocks that take one together.
-    fn sync_readers(&mut self, copies: &[&Copy<'_>]) {
-        if copies.iter().any(|copy| copy.staged.multicast.is_some()) {
-            self.b.barrier_cluster();
-        } else {
-            self.b.bar_sync();
-        }
-    }
-
     /// Before the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
         let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
         if rings.is_empty() {
             return;
-        }
-        // The loop may have been here before: then its last readers are done first.
-        if self.repeats(k) {
-            self.sync_readers(&rings.iter().collect::<Vec<_>>());
         }
         let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
         self.b.begin_elect();
@@ -124,10 +107,6 @@ impl<'a> Nest<'a, '_> {
         let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
         let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
         if !now.is_empty() {
-            // In a loop, the readers of the last instance are done first.
-            if self.repeats(k) {
-                self.sync_readers(&now);
-            }
             let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
             let slot = self.b.index_literal(Type::I32, 0);
             self.b.begin_elect();
@@ -187,14 +166,12 @@ impl<'a> Nest<'a, '_> {
                 self.b.bulk_wait_group_read(if alone { ring - 2 } else { 0 });
                 self.b.end_elect();
             }
-            self.sync_readers(&rings);
         }
         // The shortest ring is the last to have nothing left to fill.
         let any = refills.iter().min_by_key(|r| r.0.staged.ring).map(|r| r.1);
         let conditional = any.filter(|_| stores.is_empty());
         if let Some(any) = conditional {
             self.b.begin_if(any);
-            self.sync_readers(&rings);
         }
         if !(refills.is_empty() && outgoing.is_empty()) {
             self.b.begin_elect();
@@ -222,9 +199,6 @@ impl<'a> Nest<'a, '_> {
         }
         if conditional.is_some() {
             self.b.end_if();
-        }
-        if self.repeats(k) && shortest == Some(1) {
-            self.b.bar_sync();
         }
         for (copy, _, _, slot) in &refills {
             copy.pipeline.advance(self.b, *slot, None);

@@ -470,10 +470,10 @@ fn strided_columns_are_staged() {
             %7: index32 = %6 + 14
             %8: index32 = %7 / 15
             for %9 in 0..%8 {
-                sync warp
                 %10: index32 = %9 * 15
                 %11: index32 = %10 + 1
                 %12: index32 = %10 + 2
+                sync warp
                 elect {
                     barrier0 expects 1920 bytes
                     copy map xs at (%2, %10) to xs[0], barrier0

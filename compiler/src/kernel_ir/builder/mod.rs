@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BufferId, Facts, IndexOp, Kernel, MbarrierId, Memory, Op, Range, Region, RegionId, Role, Signature, Statement,
-    StatementKind, Type, Value, ValueId,
+    BufferId, Facts, IndexOp, Kernel, Memory, Op, Range, Region, RegionId, Role, Signature, Statement, StatementKind,
+    Type, Value, ValueId,
 };
 
 /// Builds a [`Kernel`].
@@ -67,7 +67,6 @@ struct OpenRole {
     name: String,
     warps: std::ops::Range<u32>,
     registers: Option<u32>,
-    cluster_mbarrier: Option<MbarrierId>,
     region: RegionId,
     /// The number of a thread in it, once that was asked for.
     thread: Option<ValueId>,
@@ -131,6 +130,7 @@ impl Builder {
         }
         self.drop_unused();
         self.drop_buffers();
+        self.kernel.declare_meetings();
         Ok(self.kernel)
     }
 

@@ -164,8 +164,8 @@ impl Builder {
         self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }));
     }
 
-    /// All threads of the block, or of the role, wait for each other, the first of them arrives at a counter, as those
-    /// of `blocks` blocks do, and tells the others; whether it is the last of them.
+    /// The first thread of the block, or of the role, arrives at a counter, as those of `blocks` blocks do, and tells
+    /// the others; whether it is the last of them.
     pub fn last_block_ticket(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         let predicate = self.last_block_ticket_untold(counters, at, blocks);
         let facts = Facts { range: Range::ALL, uniform: true, cluster: false };
@@ -176,7 +176,6 @@ impl Builder {
 
     /// The same without telling the others: whether this is the first thread, and its block the last.
     pub fn last_block_ticket_untold(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
-        self.bar_sync();
         let facts = Facts::NONE;
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
         let (releases, acquires) = (true, true);
@@ -212,17 +211,7 @@ impl Builder {
 
     /// All threads of all blocks of the cluster wait for each other; in a role, its threads do.
     pub fn barrier_cluster(&mut self) {
-        self.meet_in_role();
         self.push(self.line, StatementKind::BarrierCluster);
-    }
-
-    /// The role that is open, if one is, meets in all blocks of the cluster.
-    fn meet_in_role(&mut self) {
-        let (cluster, next) = (self.kernel.signature.cluster, MbarrierId(self.kernel.barriers.len() as u32));
-        let Some(role) = self.role().filter(|role| role.cluster_mbarrier.is_none()) else { return };
-        role.cluster_mbarrier = Some(next);
-        let warps = role.warps.len() as u32;
-        self.mbarrier_of(1, warps * cluster);
     }
 
     /// Writes neighbouring elements of a buffer in every block of the cluster.
@@ -306,14 +295,7 @@ impl Builder {
         let region = RegionId(self.kernel.regions.len() as u32);
         match self.frames.last_mut() {
             Some(Frame::Roles { open: open @ None, .. }) => {
-                *open = Some(OpenRole {
-                    name: name.to_owned(),
-                    warps,
-                    registers,
-                    cluster_mbarrier: None,
-                    region,
-                    thread: None,
-                });
+                *open = Some(OpenRole { name: name.to_owned(), warps, registers, region, thread: None });
             }
             _ => self.unbalanced = true,
         }
@@ -325,11 +307,11 @@ impl Builder {
         let body = self.close_region();
         match self.frames.last_mut() {
             Some(Frame::Roles { done, open, .. }) if open.is_some() => {
-                let role = |OpenRole { name, warps, registers, cluster_mbarrier, .. }| Role {
+                let role = |OpenRole { name, warps, registers, .. }| Role {
                     name,
                     warps,
                     registers,
-                    cluster_mbarrier,
+                    cluster_mbarrier: None,
                     body,
                 };
                 done.extend(open.take().map(role));

@@ -110,7 +110,6 @@ impl Plan {
                 Column { buffer, units, ty: *ty }
             })
             .collect();
-        b.bar_sync();
         let slot = b.index_literal(Type::I32, 0);
         columns.iter().for_each(|column| b.lifetime_start(column.buffer, slot));
         b.begin_if(writes);
@@ -122,7 +121,6 @@ impl Plan {
             }
         }
         b.end_if();
-        b.bar_sync();
         let partials = Partials { columns: &columns, shares: &shares };
         let count = self.counts().partial;
         if count <= WRITTEN_OUT {

@@ -7,7 +7,7 @@ use tilewright_kernel::info::Argument;
 
 use super::*;
 use crate::kernel_ir::{Dimension, Kernel, Memory, Parameter, Range, Signature, Statement, StatementKind};
-use crate::lower::barrier_elimination;
+use crate::lower::barrier_placement;
 use crate::lower::emit::tests::machine::{from_bytes, launch, to_bytes};
 use crate::lower::emit::tests::{printed, tensor, text};
 use crate::proof::{self, Launch, Tensor, Verdict};
@@ -119,7 +119,7 @@ fn intervals(of: Merged<'_>) -> Kernel {
         }
     }
     b.end_loop();
-    barrier_elimination::minimise(b.finish().expect("balanced"), None).expect("ordered")
+    barrier_placement::place(b.finish().expect("balanced"), None).expect("ordered")
 }
 
 const TURNS: usize = 2;
@@ -239,7 +239,7 @@ fn four_columns_take_one_trip() {
     let states: Vec<Vec<ValueId>> = x.iter().map(|x| vec![*x]).collect();
     let sums = across_threads(&mut b, "sums", team, &states, &mut add).concat();
     b.store(Memory::Parameter(1), at, &sums);
-    let kernel = barrier_elimination::minimise(b.finish().expect("balanced"), None).expect("ordered");
+    let kernel = barrier_placement::place(b.finish().expect("balanced"), None).expect("ordered");
     let text = text(&kernel);
     let counts = ["bar.sync", "st.shared", "st.shared.v4", "ld.shared", "ld.shared.v4"];
     assert_eq!(counts.map(|word| text.matches(word).count()), [1, 1, 1, 8, 8], "{text}");
@@ -349,7 +349,7 @@ fn a_row_of_512_takes_one_trip() {
     let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0, overwrites: false };
     let sum = across_threads(&mut b, "sums", team, &[x], &mut add);
     b.store(Memory::Parameter(1), thread, &sum[0]);
-    let kernel = barrier_elimination::minimise(b.finish().expect("balanced"), None).expect("ordered");
+    let kernel = barrier_placement::place(b.finish().expect("balanced"), None).expect("ordered");
     let text = text(&kernel);
     let counts = ["shfl.sync", "bar.sync", "st.shared", "ld.shared.v4"].map(|word| text.matches(word).count());
     assert_eq!(counts, [5, 1, 1, 4], "{text}");

@@ -208,10 +208,20 @@ impl<'a> Dependences<'a> {
         })
     }
 
+    /// What the schedule knows of [`Dependences::sharing`], without a search.
+    pub fn most_sharing(&self, later: Group) -> Sharing {
+        self.kernel.buffers[self.sites[later as usize].buffer.index()].sharing
+    }
+
+    /// What is known of it, from a search if there was one.
+    pub fn known_sharing(&self, before: Access, later: Group) -> Sharing {
+        self.known.borrow().get(&(before, later)).copied().unwrap_or_else(|| self.most_sharing(later))
+    }
+
     /// Who accesses an element in `later` that a thread accessed before: itself alone, or other threads of a unit.
     pub fn sharing(&self, before: Access, later: Group) -> Sharing {
         let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
-        let most = self.kernel.buffers[second.buffer.index()].sharing;
+        let most = self.most_sharing(later);
         let (Some(members), Some(others)) = (&first.members, &second.members) else { return most };
         if let Some(known) = self.known.borrow().get(&(before, later)) {
             return *known;

@@ -1,9 +1,9 @@
 //! Whether what comes next is ordered after what came before, statement by statement.
 
-use super::{Pass, Place};
+use super::Barrier;
+use super::flow::{Pass, Place};
 use crate::kernel_ir::{
-    Access, AccessKind, BufferId, Effects, Engine, MbarrierId, Memory, ParameterKind, Receivers, RegionId, Sharing,
-    StatementKind, TensorPart,
+    Access, AccessKind, BufferId, Effects, Engine, Memory, ParameterKind, Receivers, Sharing, StatementKind, TensorPart,
 };
 use crate::lower::dependence::Group;
 use crate::lower::pending_accesses;
@@ -11,13 +11,13 @@ use crate::lower::pending_accesses::{Accesses, Since};
 use crate::target::WARP;
 
 impl<'a> Pass<'a> {
-    pub(super) fn is_written(&self, parameter: u16) -> bool {
+    fn is_written(&self, parameter: u16) -> bool {
         let of = self.kernel.signature.parameters.get(usize::from(parameter));
         of.is_some_and(|of| matches!(of.kind, ParameterKind::Tensor { written: true, .. }))
     }
 
     /// Takes in an access to memory other than shared; whether it is ordered.
-    pub(super) fn is_ordered_abroad(&self, access: Access, place: Place, since: &mut Since) -> bool {
+    fn is_ordered_abroad(&self, access: Access, place: Place, since: &mut Since) -> bool {
         let shared = match access.memory {
             Memory::Workspace(_) => true,
             Memory::Parameter(parameter) => self.is_written(parameter),
@@ -34,43 +34,51 @@ impl<'a> Pass<'a> {
         !shared || place.first || alone || !since.arrived || !self.last.contains(&place.region)
     }
 
-    /// Who waits for each other at a statement.
-    pub(super) fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
-        let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
-        match kind {
-            // One lane arrives for its warp: the others have come there.
-            StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Sharing::Warp),
-            StatementKind::BarSyncWarpgroup => Some(Sharing::Warpgroup),
-            StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(weaker.unwrap_or(Sharing::Block)),
-            _ => None,
-        }
-    }
-
     /// Whether what accessed a buffer is ordered with a later access of it.
-    pub(super) fn is_behind(&self, before: &Accesses, later: Group) -> bool {
-        before.iter().all(|(access, among)| self.dependences.sharing(access, later) <= among)
+    fn is_behind(&self, before: &Accesses, later: Group) -> bool {
+        before.iter().all(|(access, among)| {
+            self.dependences.known_sharing(access, later) <= among
+                || self.searches && self.dependences.sharing(access, later) <= among
+        })
     }
 
-    /// Takes in a statement; whether it is ordered.
-    pub(super) fn is_ordered(
+    /// Takes in a statement; the barrier that is missing before it.
+    pub(super) fn missing(
         &self,
         kind: &StatementKind,
         effects: &Effects<'_>,
         place: Place,
         since: &mut Since,
-    ) -> bool {
-        self.is_ordered_in_cluster(kind, effects, since)
-            && effects.accesses().all(|access| match access.buffer() {
-                // What counts arrivals at it is no access of a thread: see below.
-                _ if matches!(kind, StatementKind::LastBlockTicket { .. }) => true,
-                Some(buffer) => self.is_access_ordered(access, buffer, effects.barrier, place, since),
-                None => self.is_ordered_abroad(access, place, since),
-            })
-            && self.is_event_ordered(kind, place, since)
+    ) -> Option<Barrier> {
+        if !self.is_ordered_in_cluster(kind, effects, place, since) {
+            return Some(Barrier::OfCluster);
+        }
+        let is_ordered = effects.accesses().all(|access| match access.buffer() {
+            // What counts arrivals at it is no access of a thread: see below.
+            _ if matches!(kind, StatementKind::LastBlockTicket { .. }) => true,
+            Some(buffer) => self.is_access_ordered(access, buffer, place, since),
+            None => self.is_ordered_abroad(access, place, since),
+        });
+        let is_ordered = is_ordered && self.is_event_ordered(kind, place, since);
+        (!is_ordered).then_some(Barrier::Of(Sharing::Block))
     }
 
-    /// The same, of what blocks of a cluster know of each other.
-    pub(super) fn is_ordered_in_cluster(&self, kind: &StatementKind, effects: &Effects<'_>, since: &mut Since) -> bool {
+    /// Takes in what blocks of a cluster know of each other; whether it is ordered.
+    fn is_ordered_in_cluster(&self, kind: &StatementKind, effects: &Effects<'_>, at: Place, since: &mut Since) -> bool {
+        let of = &mut since.in_cluster;
+        // Who copies to other blocks, or tells them, knows that they have begun.
+        let tells = matches!(kind, StatementKind::MbarrierArrive { to: Receivers::All | Receivers::One(_), .. });
+        of.told |= tells;
+        let copied = effects.accesses().filter(|access| access.by == Engine::Tma && access.of_cluster);
+        let is_copied = |access: Access| {
+            let (Some(buffer), false) = (access.buffer(), of.begun) else { return false };
+            // In a role, all blocks have said that it may be filled.
+            let is_asked = access.reads() || self.roles.is_in_role(at.region);
+            is_asked || effects.barrier.is_some_and(|barrier| of.admits(&self.alias_of, buffer, barrier.index()))
+        };
+        if tells && of.begun || !copied.into_iter().all(is_copied) {
+            return false;
+        }
         // An instance begins: what others wrote before belongs to the last one.
         let begun = match kind {
             StatementKind::LifetimeStart { buffer, .. } => Some((*buffer, false)),
@@ -79,7 +87,6 @@ impl<'a> Pass<'a> {
         let by_thread = effects.accesses().filter(|access| access.by != Engine::Tma);
         let accessed = by_thread.filter_map(|a| Some((a.buffer()?, a.of_cluster && a.kind == AccessKind::Write)));
         begun.into_iter().chain(accessed).all(|(buffer, spreads)| {
-            let of = &mut since.in_cluster;
             if spreads {
                 let is_free = of.is_free(&self.alias_of, buffer);
                 of.spread[buffer.index()] = true;
@@ -91,12 +98,11 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Takes in an access of a buffer, of a copy with its barrier if it has one; whether it is ordered.
-    pub(super) fn is_access_ordered(
+    /// Takes in an access of a buffer; whether it is ordered.
+    fn is_access_ordered(
         &self,
         access: Access,
         buffer: BufferId,
-        barrier: Option<MbarrierId>,
         Place { region, group, .. }: Place,
         since: &mut Since,
     ) -> bool {
@@ -125,26 +131,17 @@ impl<'a> Pass<'a> {
                 since.fetch(buffer, pending_accesses::Access::of(group));
                 is_new
             }
-            (Engine::Tma, ..) if access.of_cluster && since.in_cluster.begun => false,
             (Engine::Tma, ..) if is_handed => !since.ready,
             (Engine::Tma, AccessKind::Write, _) => {
-                let admits = |barrier: MbarrierId| {
-                    // In a role, all blocks have said that it may be filled.
-                    !access.of_cluster
-                        || self.roles.is_in_role(region)
-                        || since.in_cluster.admits(&self.alias_of, buffer, barrier.index())
-                };
                 let uses = since.of(buffer);
-                barrier.is_some_and(admits)
-                    && !since.ready
-                    && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
+                !since.ready && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
             }
             (Engine::Tma, AccessKind::Read, _) => !since.published && since.of(buffer).written.is_empty(),
         }
     }
 
     /// Takes in what a statement says or waits for; whether it is ordered.
-    pub(super) fn is_event_ordered(&self, kind: &StatementKind, place: Place, since: &mut Since) -> bool {
+    fn is_event_ordered(&self, kind: &StatementKind, place: Place, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
         let is_warp = self.roles.threads(place.region).len() as u32 <= WARP;
         match kind {
@@ -186,11 +183,7 @@ impl<'a> Pass<'a> {
                 true
             }
             StatementKind::CpAsyncMbarrierArrive { .. } => !since.ready,
-            StatementKind::MbarrierArrive { to: Receivers::All | Receivers::One(_), .. } => {
-                since.in_cluster.told = true;
-                !since.in_cluster.begun
-            }
-            // What these do are accesses, or it is in `flow`, or nobody waits for it.
+            // What these do are accesses, or it is in `flow` or of the cluster, or nobody waits for it.
             StatementKind::Load(_)
             | StatementKind::LoadDsmem { .. }
             | StatementKind::Store(_)
@@ -204,7 +197,7 @@ impl<'a> Pass<'a> {
             | StatementKind::BarRedOr { .. }
             | StatementKind::Elect(_)
             | StatementKind::Roles(_)
-            | StatementKind::MbarrierArrive { to: Receivers::Own, .. }
+            | StatementKind::MbarrierArrive { .. }
             | StatementKind::If(_)
             | StatementKind::Loop(_)
             | StatementKind::Let(_)

@@ -1,0 +1,349 @@
+//! The property, on every path through a kernel.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::regions::{Nesting, Position, of_first_thread, of_last_block};
+use super::{Barrier, MOST_WORK};
+use crate::extent::Expr;
+use crate::kernel_ir::{BufferId, Engine, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
+use crate::lower::dependence::{Dependences, Group};
+use crate::lower::guards::{Fact, Guards, Known};
+use crate::lower::pending_accesses::Since;
+
+/// What happened on the paths to a statement, by what is known there.
+type Paths = BTreeMap<Known, Since>;
+
+/// Barriers, each before a statement.
+pub(super) type Placed = BTreeMap<Position, Barrier>;
+
+/// So many kinds of paths are told apart; beyond that, all are one.
+const MOST_PATHS: usize = 64;
+
+fn add(paths: &mut Paths, known: Known, since: Since) {
+    match paths.get_mut(&known) {
+        Some(other) => other.join(&since),
+        None => drop(paths.insert(known, since)),
+    }
+}
+
+/// The property of a kernel with barriers.
+pub(in crate::lower) struct Pass<'a> {
+    pub(super) kernel: &'a Kernel,
+    /// For each buffer, the one in whose memory it lies.
+    pub alias_of: Vec<BufferId>,
+    /// Barriers that the kernel does not have yet.
+    pub(super) placed: RefCell<Placed>,
+    /// Whether barriers are put where they are missing.
+    on_demand: bool,
+    /// Whether a search tells which threads access an element, or only what is known of a buffer and of such pairs.
+    pub(super) searches: bool,
+    /// Where regions stand.
+    pub(super) nesting: Nesting,
+    /// Whether threads fetch to each buffer.
+    pub(super) fetched: Vec<bool>,
+    /// What tells paths apart.
+    guards: Guards,
+    /// Who accesses what others accessed.
+    pub(super) dependences: Dependences<'a>,
+    /// Regions that the first thread alone comes to, of the block or of a role.
+    first: BTreeSet<RegionId>,
+    /// Regions that only the last block to arrive comes to, as its threads agree.
+    pub(super) last: BTreeSet<RegionId>,
+    /// Which role runs a region, and what roles hand to each other.
+    pub(super) roles: InRoles,
+    /// Statements that were looked at so far, once for each kind of path.
+    pub(super) work: Cell<u64>,
+}
+
+impl<'a> Pass<'a> {
+    /// That of a kernel as it is; of so many blocks, if that is known.
+    pub fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+        // The last cluster may have more blocks than there is work for.
+        let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
+        let mut fetched = vec![false; kernel.buffers.len()];
+        for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+            let fetches = statement.kind.effects().accesses().filter(|access| access.by == Engine::CpAsync);
+            fetches.filter_map(|access| access.buffer()).for_each(|buffer| fetched[buffer.index()] = true);
+        }
+        let mut first = BTreeSet::new();
+        of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
+        let mut last = BTreeSet::new();
+        of_last_block(kernel, Kernel::BODY, false, &mut last);
+        Self {
+            kernel,
+            alias_of: kernel.alias_of.clone(),
+            placed: RefCell::default(),
+            on_demand: false,
+            searches: true,
+            nesting: Nesting::of(kernel),
+            fetched,
+            guards: Guards::new(kernel, blocks),
+            dependences: Dependences::new(kernel, blocks),
+            first,
+            last,
+            roles: InRoles::of(kernel),
+            work: Cell::new(0),
+        }
+    }
+
+    /// Whether everything is ordered.
+    pub fn holds(&self) -> bool {
+        let mut since = Since::nothing(self.kernel);
+        since.ready = !self.kernel.barriers.is_empty();
+        since.in_cluster.begun = true;
+        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)]));
+        let Some(mut ends) = ends else { return false };
+        // What others write in a block, or tell it, comes before it ends.
+        let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
+        let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
+        ends.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut ends).is_some()
+    }
+
+    /// Puts barriers where they are missing, each right before what must wait, or before the part of some threads that
+    /// this is in. Whether everything is ordered then.
+    pub fn place_where_missing(&mut self) -> bool {
+        // Those that a search shows to be needless can be left out later.
+        let is_placed = self.place_on_demand(false);
+        let nesting = &self.nesting;
+        let is_met = self.placed.get_mut().iter().all(|(at, barrier)| nesting.is_collective(*at, *barrier));
+        // Where not all threads come, it is searched first whether there is anything to wait for.
+        is_placed && is_met || self.place_on_demand(true)
+    }
+
+    fn place_on_demand(&mut self, searches: bool) -> bool {
+        (self.on_demand, self.searches) = (true, searches);
+        self.placed.get_mut().clear();
+        loop {
+            let before = self.placed.borrow().clone();
+            let holds = self.holds();
+            // Each turn puts one somewhere, of which there are so many places.
+            if holds || *self.placed.borrow() == before {
+                (self.on_demand, self.searches) = (false, true);
+                return holds;
+            }
+        }
+    }
+
+    /// Puts a barrier before a statement, where its threads come to, and lets them wait. None if it stands further out,
+    /// where the flow has been, or cannot be put.
+    fn demand(&self, position: Position, barrier: Barrier, paths: &mut Paths) -> Option<()> {
+        if !self.on_demand {
+            return None;
+        }
+        let mut placed = self.placed.borrow_mut();
+        let has = |position: &Position| placed.get(position).is_some_and(|other| *other >= barrier);
+        // If its threads cannot all come to one, the kernel is refused for that.
+        let mut places = self.nesting.collective(position, barrier).chain([position]).filter(|at| !has(at));
+        let mut place = places.next()?;
+        // What comes after a branch may ask for the same.
+        while self.nesting.is_of_branch(place) {
+            let Some(outer) = self.nesting.collective(place, barrier).nth(1).filter(|at| !has(at)) else { break };
+            place = outer;
+        }
+        placed.insert(place, barrier);
+        drop(placed);
+        if place == position { self.wait(place, barrier, paths) } else { None }
+    }
+
+    /// Whether there was as much work as a kernel may take.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() > MOST_WORK
+    }
+
+    /// Threads wait at a barrier; none if it is not there yet.
+    fn wait(&self, position: Position, barrier: Barrier, paths: &mut Paths) -> Option<()> {
+        let is_in_role = self.roles.is_in_role(position.0);
+        let threads = self.roles.threads(position.0).len() as u32;
+        match barrier {
+            Barrier::OfCluster => {
+                // Where a role meets, the barrier of that must be ready in all blocks.
+                if is_in_role && paths.values().any(|since| since.ready || since.in_cluster.begun) {
+                    return self.demand(position, Barrier::OfCluster, paths);
+                }
+                paths.values_mut().for_each(|since| since.sync_cluster(self.kernel, threads));
+            }
+            Barrier::Of(among) => paths.values_mut().for_each(|since| {
+                // A role waits for its own threads, and the block made barriers ready.
+                let ready = since.ready && is_in_role;
+                since.sync(self.kernel, among, threads);
+                since.ready |= ready;
+            }),
+        }
+        Some(())
+    }
+
+    /// What happened after a region inside so many loops; none if something in it is not ordered.
+    fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
+        let statements = &self.kernel.region(region).statements;
+        for (at, statement) in statements.iter().enumerate() {
+            let position = (region, at);
+            self.wait_where_placed(position, &mut paths)?;
+            let has_parts = statement.kind.effects().inside.regions().next().is_some();
+            let mut before = (self.on_demand && has_parts).then(|| paths.clone());
+            paths = loop {
+                let had = self.placed_at(position);
+                match self.statement(position, depth, paths) {
+                    Some(after) => break after,
+                    None => {
+                        // What was missing in it has been put before it.
+                        self.placed_at(position).filter(|_| self.placed_at(position) != had)?;
+                        let before = before.as_mut()?;
+                        self.wait_where_placed(position, before)?;
+                        paths = before.clone();
+                    }
+                }
+            };
+        }
+        self.wait_where_placed((region, statements.len()), &mut paths)?;
+        Some(paths)
+    }
+
+    /// What happened after a statement.
+    fn statement(&self, position: Position, depth: usize, mut paths: Paths) -> Option<Paths> {
+        let (region, at) = position;
+        self.work.set(self.work.get() + 1 + paths.len() as u64);
+        match &self.kernel.region(region).statements[at].kind {
+            StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
+            StatementKind::Roles(roles) => {
+                // Each goes its own way, and at the end all wait for each other.
+                let mut ends = Vec::new();
+                for role in roles {
+                    ends.extend(self.flow(role.body, depth, paths.clone())?.into_values());
+                }
+                let threads = self.kernel.signature.threads;
+                for since in paths.values_mut() {
+                    ends.iter().for_each(|end| since.in_cluster.join(&end.in_cluster));
+                    since.sync(self.kernel, Sharing::Block, threads);
+                }
+            }
+            StatementKind::If(branch) => {
+                let [then, mut otherwise] = self.sides(paths, Fact::Holds(branch.condition));
+                paths = self.forgotten(branch.then, self.flow(branch.then, depth, then)?);
+                if let Some(part) = branch.otherwise {
+                    if !self.kernel.value(branch.condition).facts.uniform {
+                        // Other threads are on the one side while some are on the other.
+                        paths.iter().for_each(|(known, since)| add(&mut otherwise, *known, since.clone()));
+                    }
+                    otherwise = self.forgotten(part, self.flow(part, depth, otherwise)?);
+                }
+                otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+            }
+            StatementKind::Loop(l) => paths = self.iterations(l, depth, paths)?,
+            kind => {
+                let first = self.first.contains(&region);
+                let place = Place { region, first, group: self.dependences.group(region, at) };
+                let effects = kind.effects();
+                let missing =
+                    |paths: &mut Paths| paths.values_mut().find_map(|since| self.missing(kind, &effects, place, since));
+                // More than one kind of barrier may be missing.
+                while let Some(barrier) = missing(&mut paths) {
+                    self.demand(position, barrier, &mut paths)?;
+                }
+                if let Some(barrier) = waits(kind) {
+                    self.wait(position, barrier, &mut paths)?;
+                }
+            }
+        }
+        Some(paths)
+    }
+
+    fn placed_at(&self, position: Position) -> Option<Barrier> {
+        self.placed.borrow().get(&position).copied()
+    }
+
+    fn wait_where_placed(&self, position: Position, paths: &mut Paths) -> Option<()> {
+        self.placed_at(position).map_or(Some(()), |barrier| self.wait(position, barrier, paths))
+    }
+
+    /// What happened after a loop inside so many others; none if something in it is not ordered.
+    fn iterations(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
+        let mut many = false;
+        let [runs, skips] = self.sides(paths, Fact::Runs(l.count));
+        // What was before the loop is after it only where it has no iteration.
+        let always = self.kernel.value(l.count).facts.range.low >= 1;
+        let skips = if always { Paths::new() } else { skips };
+        let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
+        let mut paths = self.iterated(l.body, self.flow(l.body, depth + 1, runs)?);
+        loop {
+            let before = paths.clone();
+            let mut again = paths.clone();
+            again.values_mut().for_each(|since| since.again(depth, &is_around));
+            let behind = self.iterated(l.body, self.flow(l.body, depth + 1, again)?);
+            behind.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+            many |= paths.len() > MOST_PATHS;
+            if many {
+                paths = as_one(paths);
+            }
+            // Nothing more can come: each turn adds something, and there is little to add.
+            if paths == before {
+                break;
+            }
+        }
+        paths.values_mut().for_each(|since| since.behind(depth));
+        paths = self.forgotten(l.body, paths);
+        skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+        Some(paths)
+    }
+
+    /// The paths after a region: what it binds is another value the next time.
+    fn forgotten(&self, region: RegionId, paths: Paths) -> Paths {
+        self.known_as(paths, |fact| (self.kernel.value(fact.value()).region != region).then_some(fact))
+    }
+
+    /// The paths after an iteration, where what it binds was so in the iteration before.
+    fn iterated(&self, body: RegionId, paths: Paths) -> Paths {
+        let bound = |fact: Fact| self.kernel.value(fact.value()).region == body;
+        self.known_as(paths, |fact| if bound(fact) { self.guards.before(fact) } else { Some(fact) })
+    }
+
+    fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
+        let mut behind = Paths::new();
+        for (known, since) in paths {
+            add(&mut behind, self.guards.known_as(known, &how), since);
+        }
+        if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
+    }
+
+    /// The paths on which a fact holds, and those on which it does not.
+    fn sides(&self, paths: Paths, fact: Fact) -> [Paths; 2] {
+        let mut sides = [Paths::new(), Paths::new()];
+        for (known, since) in paths {
+            for (side, holds) in sides.iter_mut().zip([true, false]) {
+                if !self.guards.excludes(known, fact, holds) {
+                    add(side, self.guards.with(known, fact, holds), since.clone());
+                }
+            }
+        }
+        sides
+    }
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub region: RegionId,
+    /// Whether the first thread alone comes there.
+    pub first: bool,
+    /// What it accesses of a buffer.
+    pub group: Option<Group>,
+}
+
+/// Who waits for each other at a statement.
+fn waits(kind: &StatementKind) -> Option<Barrier> {
+    match kind {
+        // One lane arrives for its warp: the others have come there.
+        StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Barrier::Of(Sharing::Warp)),
+        StatementKind::BarSyncWarpgroup => Some(Barrier::Of(Sharing::Warpgroup)),
+        StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(Barrier::Of(Sharing::Block)),
+        StatementKind::BarrierCluster => Some(Barrier::OfCluster),
+        _ => None,
+    }
+}
+
+/// The paths, without what tells them apart.
+fn as_one(paths: Paths) -> Paths {
+    let mut all = Paths::new();
+    paths.into_values().for_each(|since| add(&mut all, Known::default(), since));
+    all
+}
