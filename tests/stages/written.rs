@@ -172,7 +172,7 @@ fn outputs_stand_beside_each_other() {
             schedule m in registers at y.k { like y; reduce t; }
             schedule d in shared at z.k { split j by 128 -> q, t; bind t: thread; }
         }",
-        &[&[8, 4], &[16, 36], &[24, 128], &[8, 1000]],
+        &[&[8, 0], &[8, 4], &[16, 36], &[24, 128], &[8, 1000]],
     );
     // An image and its gradient from one tile of smoothed rows.
     check(

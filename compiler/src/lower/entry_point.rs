@@ -92,8 +92,7 @@ fn signature(of: Input<'_>, variant: Variant, name: String, workspaces: usize) -
     let dims = program.dims.iter().enumerate().map(|(d, dim)| {
         let e = Expr::var(d as u32);
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-        // Zero extents reach the kernel too, whatever the facts say of sizes of at least 1.
-        let low = facts.lower_bound(&e).map_or(0, clamp).min(0);
+        let low = facts.lower_bound(&e).map_or(0, clamp);
         let most = if variant.index == Type::I32 { index_width::LIMIT } else { i64::MAX };
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
