@@ -20,9 +20,9 @@
 //! ```
 //!
 //! One barrier an iteration, after the wait, orders the copies before their readers, and the readers before the next
-//! copies to their slot (`barrier_placement`). Groups of other loops that are committed in between only make a wait longer, never shorter. Slots are
-//! variables of the whole kernel: a loop that is entered again goes on where it stopped, and nothing is under way when
-//! it ends.
+//! copies to their slot (`barrier_placement`). Groups of other loops that are committed in between only make a wait
+//! longer, never shorter. Slots are variables of the whole kernel: a loop that is entered again goes on where it
+//! stopped, and nothing is under way when it ends.
 //!
 //! An instance is computed by the nest of its stage, for whatever iteration the loop around it is said to be in.
 //! Predicates that say that an element is outside become an operand of the copy, which then writes zeros; those that

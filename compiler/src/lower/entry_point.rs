@@ -2,6 +2,7 @@
 
 use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 
+use super::barrier_placement::Placement;
 use super::nested_stage::Storage;
 use super::staging::Copy;
 use super::{
@@ -39,11 +40,11 @@ pub(super) struct Variant {
     pub trip_bytes: u64,
 }
 
-/// Lowers an entry point.
+/// Lowers an entry point. `earlier` is where the one before it has its barriers.
 ///
 /// # Errors
 /// What an earlier room let through although it cannot be built.
-pub(super) fn entry(of: Input<'_>, variant: Variant, name: String) -> Result<Kernel, Defect> {
+pub(super) fn entry(of: Input<'_>, variant: Variant, name: String, earlier: &mut Placement) -> Result<Kernel, Defect> {
     let Input { program, facts, stages, roles, .. } = of;
     let of_stages = grid_reduce::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
     let counts = of_stages.iter().map(|own| own.len() as u16);
@@ -75,7 +76,7 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String) -> Result<Ker
         builder.end_roles();
     }
     let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
-    ordered(of, kernel)
+    ordered(of, kernel, earlier)
 }
 
 /// What an entry point takes.
@@ -165,9 +166,9 @@ impl Nests<'_> {
     }
 }
 
-/// The kernel without what nothing reads, with the barriers that it needs. Memory is shared where that costs no barrier;
-/// more of it if there is too little otherwise.
-fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
+/// The kernel without what nothing reads, with the barriers that it needs. Memory is shared where that costs no
+/// barrier; more of it if there is too little otherwise.
+fn ordered(of: Input<'_>, kernel: Kernel, earlier: &mut Placement) -> Result<Kernel, Defect> {
     let was_valid = cfg!(debug_assertions) && verify(&kernel).is_ok();
     let kernel = verified("what nothing reads", was_valid, unread::without_unread(kernel))?;
     // There may be any number of blocks that take tiles in turn.
@@ -176,7 +177,7 @@ fn ordered(of: Input<'_>, kernel: Kernel) -> Result<Kernel, Defect> {
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let ordered = |kernel| match barrier_placement::place(kernel, blocks) {
+    let mut ordered = |kernel| match barrier_placement::place(kernel, blocks, earlier) {
         Some(kernel) => verified("the choice of barriers", was_valid, kernel),
         None => Err(Defect::Plan("accesses of a buffer have no order")),
     };

@@ -51,6 +51,7 @@ mod value;
 mod width;
 mod workspace;
 
+use barrier_placement::Placement;
 pub use defect::Defect;
 use entry_point::{Input, Variant};
 pub use grid_reduce::blocks;
@@ -120,8 +121,12 @@ pub fn lower(
     let bounds = index_width::bounds(program, facts, stages);
     let is_narrow = index_width::conditions(program, facts, &bounds).is_some();
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
-    let build = |name: String, index: Type, staged: bool| {
-        let entry = |trip_bytes| entry_point::entry(of, Variant { index, staged, trip_bytes }, name.clone());
+    let mut placement = Placement::default();
+    let mut build = |name: String, index: Type, staged: bool| {
+        let mut entry = |trip_bytes| {
+            let variant = Variant { index, staged, trip_bytes };
+            entry_point::entry(of, variant, name.clone(), &mut placement)
+        };
         let mut kernel = entry(u64::from(threads) * SHARED_BYTES_OF_THREAD)?;
         if kernel.shared_map().bytes > SHARED_BYTES {
             // One accumulator at a time.
@@ -132,7 +137,7 @@ pub fn lower(
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| grid_reduce::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
-    let in_32_bits = |name: String, staged: bool, more: &[Constraint]| {
+    let mut in_32_bits = |name: String, staged: bool, more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
         let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
         let conditions = index_width::conditions(program, facts, &all);

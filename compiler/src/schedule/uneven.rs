@@ -1,8 +1,8 @@
 //! Instances that units of a block would meet for a different number of times: threads exchange values, and wait for
 //! each other, where all of a block or role come, and a loop whose end a warp decides is no such place.
 //!
-//! Not every instance of a unit needs that its threads meet: what each takes from itself needs no barrier, nor does what
-//! others order. So this is asked for a kernel in which a barrier is needed in such a loop, and says why.
+//! Not every instance of a unit needs that its threads meet: what each takes from itself needs no barrier, nor does
+//! what others order. So this is asked for a kernel in which a barrier is needed in such a loop, and says why.
 
 use super::Stage;
 use crate::diag::codes::Uneven;

@@ -58,13 +58,14 @@ mod ordered;
 mod regions;
 
 use std::cmp::Reverse;
+use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
 pub(super) use self::flow::Pass;
 use self::flow::Placed;
 use self::regions::{Position, branch_after};
 use crate::extent::Expr;
-use crate::kernel_ir::{Kernel, Sharing, Statement, StatementKind};
+use crate::kernel_ir::{Kernel, Region, RegionId, Sharing, Statement, StatementKind};
 use crate::target::{WARP, WARPGROUP};
 
 /// A barrier that is put before a statement.
@@ -77,30 +78,79 @@ enum Barrier {
 }
 
 /// Puts barriers where something is not ordered without one; none if no barrier orders it: a defect of the compiler.
-/// `blocks` is how many blocks run the kernel, over its dimensions.
-pub(super) fn place(kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> {
-    place_within(kernel, blocks, MOST_WORK).map(|(kernel, _)| kernel)
+/// `blocks` is how many blocks run the kernel, over its dimensions. `earlier` is where another entry point has its
+/// barriers, and becomes where this one does: what does the same needs the same.
+pub(super) fn place(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement) -> Option<Kernel> {
+    place_within(kernel, blocks, earlier, MOST_WORK).map(|(kernel, _)| kernel)
 }
 
 /// The same, with so much work before barriers stay where they are; and how much it was.
-fn place_within(kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Option<(Kernel, u64)> {
+fn place_within(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement, most: u64) -> Option<(Kernel, u64)> {
     let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. });
     if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
         return Some((kernel, 0));
     }
     let mut pass = Pass::new(&kernel, blocks);
-    if !pass.place_where_missing() {
-        return None;
-    }
+    let as_earlier = earlier.of(&kernel).is_some_and(|placed| {
+        pass.placed = placed.into();
+        pass.holds()
+    });
     let mut choice = Choice { pass, most };
-    if choice.hoist() {
-        choice.leave_out();
+    if !as_earlier {
+        if !choice.pass.place_where_missing() {
+            return None;
+        }
+        if choice.hoist() {
+            choice.leave_out();
+        }
+        choice.merge();
+        choice.sink();
+        choice.weaken();
     }
-    choice.merge();
-    choice.sink();
-    choice.weaken();
     let (placed, work) = (choice.pass.placed.take(), choice.pass.work.get());
+    *earlier = Placement::new(&kernel, &placed);
     Some((with_barriers(kernel, placed), work))
+}
+
+/// Where the barriers of an entry point are, in the words of any other one that does the same in the same order.
+/// Entry points with other types of indices compute other values, and nothing else.
+#[derive(Default)]
+pub(super) struct Placement {
+    /// For each region, what is done there, without what computes values.
+    done: Vec<Vec<Discriminant<StatementKind>>>,
+    /// A region, and before which of these the barrier is.
+    barriers: Vec<(RegionId, usize, Barrier)>,
+}
+
+impl Placement {
+    fn new(kernel: &Kernel, placed: &Placed) -> Self {
+        let nth = |(region, at): Position| kernel.region(region).statements[..at].iter().filter(|s| is_done(s)).count();
+        let barriers = placed.iter().map(|(position, barrier)| (position.0, nth(*position), *barrier));
+        Self { done: done(kernel), barriers: barriers.collect() }
+    }
+
+    /// The same places in a kernel; none if it does something else.
+    fn of(&self, kernel: &Kernel) -> Option<Placed> {
+        if self.done != done(kernel) {
+            return None;
+        }
+        let at = |region: RegionId, nth: usize| {
+            let statements = &kernel.region(region).statements;
+            let mut own = statements.iter().enumerate().filter(|(_, s)| is_done(s));
+            own.nth(nth).map_or(statements.len(), |(at, _)| at)
+        };
+        Some(self.barriers.iter().map(|(region, nth, barrier)| ((*region, at(*region, *nth)), *barrier)).collect())
+    }
+}
+
+/// Whether a statement does more than to compute a value.
+const fn is_done(statement: &Statement) -> bool {
+    !matches!(statement.kind, StatementKind::Let(_))
+}
+
+fn done(kernel: &Kernel) -> Vec<Vec<Discriminant<StatementKind>>> {
+    let of = |region: &Region| region.statements.iter().filter(|s| is_done(s)).map(|s| discriminant(&s.kind)).collect();
+    kernel.regions.iter().map(of).collect()
 }
 
 /// Statements that are looked at to find better places; what is left then stays.
