@@ -603,3 +603,48 @@ fn a_barrier_of_a_branch_is_in_it() {
     let in_body = |kernel: &Kernel| kernel.regions[0].statements.iter().any(|s| s.kind == StatementKind::BarSync);
     assert!(in_body(&text(true)) && !in_body(&text(false)));
 }
+
+/// A kernel that does the same with other indices takes the barriers of the first one, at less work. One that does
+/// something else, or needs more, gets its own.
+#[test]
+fn entry_points_take_barriers_from_each_other() {
+    // Each thread writes an element, and reads the one so many further in iterations of a loop.
+    let rows = |ty: Type, further: i64, loops: usize| {
+        let (mut b, buffer, _) = builder();
+        let (one, n) = (b.literal(ElementType::F32, 0), b.block_index());
+        let [zero, by, most] = [0, further, 63].map(|n| b.index_literal(ty, n));
+        let thread = b.thread_index();
+        let thread = b.index_convert(thread, ty);
+        let next = b.index_add(thread, by);
+        for _ in 0..loops {
+            b.begin_loop(n);
+            b.lifetime_start(buffer, zero);
+            b.store(Memory::Buffer(buffer), thread, &[one]);
+            let holds = b.index_compare(Compare::Le, next, most);
+            b.begin_if(holds);
+            b.load(Memory::Buffer(buffer), next, 1, None);
+            b.end_if();
+            b.end_loop();
+        }
+        b.finish().unwrap()
+    };
+    let count = |kernel: &Kernel| {
+        let all = kernel.regions.iter().flat_map(|r| &r.statements);
+        all.filter(|s| matches!(s.kind, StatementKind::BarSync)).count()
+    };
+    let mut earlier = Placement::default();
+    let mut with = |kernel: Kernel| {
+        let (own, alone) = place_within(kernel.clone(), None, &mut Placement::default(), MOST_WORK).expect("ordered");
+        let (kernel, work) = place_within(kernel, None, &mut earlier, MOST_WORK).expect("ordered");
+        assert!(Pass::new(&kernel, None).holds());
+        assert_eq!(kernel.to_string(), own.to_string());
+        (count(&kernel), work < alone)
+    };
+    assert_eq!(with(rows(Type::I32, 1, 2)), (4, false));
+    assert_eq!(with(rows(Type::I64, 1, 2)), (4, true));
+    // Another loop.
+    assert_eq!(with(rows(Type::I64, 1, 3)), (6, false));
+    // Each reads what it wrote; then others do, which takes more than that had.
+    assert_eq!(with(rows(Type::I32, 0, 2)), (0, false));
+    assert_eq!(with(rows(Type::I64, 1, 2)), (4, false));
+}
