@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::expr::{Atom, Expr, Var, gcd};
 use super::linear::System;
-use super::range::{bound, collapse};
+use super::range::{bound_without, collapse, may_collapse};
 use super::search::Budget;
 
 /// Times that every inequality narrows ranges before something else is tried.
@@ -164,7 +164,9 @@ impl Integers {
         };
         let mut holds = true;
         let mut keep = |e: &mut Expr, is_zero: bool| {
-            *e = collapse(e, &range);
+            if may_collapse(e, &range) {
+                *e = collapse(e, &range);
+            }
             if e.is_unknown() {
                 return false;
             }
@@ -194,16 +196,18 @@ impl Integers {
     /// Narrows ranges once by every expression; whether one became narrower, none if one is empty.
     fn narrow(&mut self) -> Option<bool> {
         let mut changed = false;
-        let opposite: Vec<Expr> = self.equations.iter().map(|e| e.scale(-1)).collect();
-        for e in self.rows.iter().chain(&self.equations).chain(&opposite) {
-            for term in e.terms() {
+        let equations = |sign: i128| self.equations.iter().map(move |e| (e, sign));
+        for (e, sign) in self.rows.iter().map(|e| (e, 1)).chain(equations(1)).chain(equations(-1)) {
+            for (at, term) in e.terms().iter().enumerate() {
                 let &[Atom::Var(var)] = &term.atoms[..] else { continue };
-                let rest = e.sub(&Expr::var(var).scale(term.coefficient));
                 let ends = &self.ranges;
                 let end = |v: Var, upper: bool| ends.get(&v).and_then(|ends| if upper { ends.1 } else { ends.0 });
-                let Some(most) = bound(&rest, true, &end) else { continue };
+                // Of the other terms.
+                let Some(most) = bound_without(e, at, sign > 0, &end).and_then(|n| n.checked_mul(sign)) else {
+                    continue;
+                };
                 // coefficient · var ≥ −most
-                let c = term.coefficient;
+                let c = term.coefficient * sign;
                 let Some(least) = most.checked_neg() else { continue };
                 let (low, high) = self.ranges.get(&var).copied().unwrap_or_default();
                 let new = if c > 0 {
@@ -229,10 +233,10 @@ impl Integers {
 
 /// A variable of an equation that stands there once, with a coefficient of ±1, and what it then is.
 fn unit(e: &Expr) -> Option<(Var, Expr)> {
-    e.terms().iter().find_map(|term| {
+    e.terms().iter().filter(|term| term.coefficient.abs() == 1).find_map(|term| {
         let &[Atom::Var(var)] = &term.atoms[..] else { return None };
         let rest = e.sub(&Expr::var(var).scale(term.coefficient));
-        let alone = term.coefficient.abs() == 1 && !rest.is_unknown() && !rest.vars().contains(&var);
+        let alone = !rest.is_unknown() && !rest.vars().contains(&var);
         alone.then(|| (var, rest.scale(-term.coefficient)))
     })
 }

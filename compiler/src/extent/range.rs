@@ -6,8 +6,8 @@ use super::expr::{Atom, Expr, Term, Var};
 /// of a variable.
 #[must_use]
 pub fn collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Expr {
-    if e.is_unknown() {
-        return Expr::unknown();
+    if !may_collapse(e, range) {
+        return e.clone();
     }
     let mut sum = Expr::constant(0);
     for term in e.terms() {
@@ -50,6 +50,15 @@ pub fn collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Expr {
     sum
 }
 
+/// Whether [`collapse`] may change an expression: there is a quotient, a maximum or a variable of one value.
+pub fn may_collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> bool {
+    let is_open = |atom: &Atom| match atom {
+        Atom::Var(v) => range(*v).is_some_and(|(least, most)| least == most),
+        Atom::Quotient { .. } | Atom::Positive { .. } => true,
+    };
+    e.terms().iter().flat_map(|term| &term.atoms).any(is_open)
+}
+
 fn from_term(term: &Term) -> Expr {
     match term.atoms[..] {
         [] => Expr::constant(term.coefficient),
@@ -59,11 +68,16 @@ fn from_term(term: &Term) -> Expr {
 
 /// A literal that `e` is never above (or, if not `upper`, never below), term by term; `end` gives those of variables.
 pub fn bound(e: &Expr, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
+    bound_without(e, usize::MAX, upper, end)
+}
+
+/// The same of the other terms of `e`, without the one with a number.
+pub fn bound_without(e: &Expr, without: usize, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
     if e.is_unknown() {
         return None;
     }
     let mut sum = 0_i128;
-    for term in e.terms() {
+    for (_, term) in e.terms().iter().enumerate().filter(|(at, _)| *at != without) {
         // Products of several atoms: only of non-negative ones.
         let want_upper = upper == (term.coefficient >= 0);
         let mut product = 1_i128;
@@ -138,6 +152,16 @@ mod tests {
             };
             let simpler = collapse(&e, &range);
             decided += usize::from(simpler != e);
+            assert!(may_collapse(&e, &range) || simpler == e, "{e:?}");
+            // Without a term: of the others.
+            for (at, term) in e.terms().iter().enumerate() {
+                let (others, end) = (e.sub(&from_term(term)), |v: Var, upper: bool| {
+                    range(v).map(|(least, most)| if upper { most } else { least })
+                });
+                for upper in [false, true] {
+                    assert_eq!(bound_without(&e, at, upper, &end), bound(&others, upper, &end), "{e:?}");
+                }
+            }
             let known = interval(&e, &range);
             bounded += usize::from(known.is_some());
             for x in ends[0].0..=ends[0].1 {

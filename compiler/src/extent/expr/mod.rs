@@ -171,30 +171,50 @@ impl Expr {
     /// self + other
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
+        self.plus(other, 1)
+    }
+
+    /// self + factor · other, both of which are in order already.
+    fn plus(&self, other: &Self, factor: i128) -> Self {
         if self.unknown || other.unknown {
             return Self::unknown();
         }
-        Self::from_terms(self.terms.iter().chain(&other.terms).cloned().collect())
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut own = self.terms.iter().peekable();
+        for term in &other.terms {
+            let Some(coefficient) = term.coefficient.checked_mul(factor) else { return Self::unknown() };
+            let mut order = Ordering::Less;
+            while let Some(next) = own.peek() {
+                order = next.atoms.cmp(&term.atoms);
+                if order != Ordering::Less {
+                    break;
+                }
+                terms.extend(own.next().cloned());
+            }
+            let before = own.next_if(|_| order == Ordering::Equal).map_or(0, |next| next.coefficient);
+            match before.checked_add(coefficient) {
+                Some(0) => {}
+                Some(coefficient) => terms.push(Term { atoms: term.atoms.clone(), coefficient }),
+                None => return Self::unknown(),
+            }
+        }
+        terms.extend(own.cloned());
+        if terms.len() > TERM_LIMIT { Self::unknown() } else { Self { terms, unknown: false } }
     }
 
     /// self · factor
     #[must_use]
     pub fn scale(&self, factor: i128) -> Self {
-        if self.unknown {
-            return Self::unknown();
+        if factor == 1 {
+            return self.clone();
         }
-        let mut terms = Vec::with_capacity(self.terms.len());
-        for term in &self.terms {
-            let Some(coefficient) = term.coefficient.checked_mul(factor) else { return Self::unknown() };
-            terms.push(Term { atoms: term.atoms.clone(), coefficient });
-        }
-        Self::from_terms(terms)
+        Self::constant(0).plus(self, factor)
     }
 
     /// self − other
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
-        self.add(&other.scale(-1))
+        self.plus(other, -1)
     }
 
     /// self · other
@@ -478,6 +498,13 @@ mod tests {
                 });
                 let (e, v) = stack.last().expect("pushed");
                 assert_eq!(e.eval(&values), *v, "{}", show(e));
+                // Sums of two in normal form are merged; that is what all terms at once come to.
+                let (other, _) = &stack[random(stack.len() as u64) as usize];
+                for factor in [-1, 0, 1, i128::from(random(5)) - 2] {
+                    let scaled = other.terms.iter().cloned().map(|t| Term { coefficient: t.coefficient * factor, ..t });
+                    let all = Expr::from_terms(e.terms.iter().cloned().chain(scaled).collect());
+                    assert_eq!(e.plus(other, factor), all, "{} and {factor} times {}", show(e), show(other));
+                }
                 if let Some(size) = e.to_size(2) {
                     let dims = [values[0] as i64, values[1] as i64];
                     assert_eq!(size.eval(&dims).ok(), *v, "{}", show(e));

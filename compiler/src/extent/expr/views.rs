@@ -19,6 +19,11 @@ impl Expr {
 
     /// The same, or nothing where nothing is replaced.
     pub(super) fn replaced(&self, map: Map<'_>, done: &mut Replaced) -> Option<Self> {
+        // Most expressions that are looked at have nothing to replace.
+        let stays = |atom: &Atom| matches!(atom, Atom::Var(v) if map(*v).is_none());
+        if self.terms.iter().flat_map(|term| &term.atoms).all(stays) {
+            return None;
+        }
         let mut is_new = false;
         let mut terms = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
