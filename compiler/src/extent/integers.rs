@@ -164,6 +164,7 @@ impl Integers {
         };
         let mut holds = true;
         let mut keep = |e: &mut Expr, is_zero: bool| {
+            // Most stay as they are, and need not be copied.
             if may_collapse(e, &range) {
                 *e = collapse(e, &range);
             }

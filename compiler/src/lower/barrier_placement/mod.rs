@@ -84,6 +84,12 @@ pub(super) fn place(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placeme
     place_within(kernel, blocks, earlier, MOST_WORK).map(|(kernel, _)| kernel)
 }
 
+/// The same for a kernel of one entry point and any number of blocks.
+#[cfg(test)]
+pub(super) fn place_alone(kernel: Kernel) -> Option<Kernel> {
+    place(kernel, None, &mut Placement::default())
+}
+
 /// The same, with so much work before barriers stay where they are; and how much it was.
 fn place_within(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement, most: u64) -> Option<(Kernel, u64)> {
     let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. });

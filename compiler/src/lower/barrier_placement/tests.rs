@@ -69,7 +69,7 @@ fn holds(b: Builder) -> bool {
 
 /// The kernel's text with barriers, one word for each statement that matters.
 fn minimal(b: Builder) -> Option<String> {
-    let kernel = place(b.finish().unwrap(), None, &mut Placement::default())?;
+    let kernel = place_alone(b.finish().unwrap())?;
     assert!(Pass::new(&kernel, None).holds(), "{kernel}");
     let words = ["sync cluster", "sync", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
     let text = kernel.to_string();
@@ -197,7 +197,7 @@ fn arrivals_are_between_barriers() {
         let holds = Pass::new(&kernel, None).holds();
         let is_sync = |s: &&Statement| s.kind == StatementKind::BarSync;
         let count = |kernel: Kernel| kernel.regions.iter().flat_map(|r| &r.statements).filter(is_sync).count();
-        (holds, place(kernel, None, &mut Placement::default()).map(count))
+        (holds, place_alone(kernel).map(count))
     };
     assert_eq!(arrival([true, true], false), (true, Some(1)));
     assert_eq!(arrival([false, true], false), (false, Some(1)));
@@ -218,7 +218,7 @@ fn an_arrival_that_is_not_told_keeps_nobody() {
     b.load(Memory::Workspace(1), zero, 1, None);
     b.end_if();
     b.store(Memory::Workspace(1), zero, &[one]);
-    let kernel = place(b.finish().unwrap(), None, &mut Placement::default()).expect("an order");
+    let kernel = place_alone(b.finish().unwrap()).expect("an order");
     let is_sync = |s: &&Statement| s.kind == StatementKind::BarSync;
     assert_eq!(kernel.regions[0].statements.iter().filter(is_sync).count(), 0);
 }
@@ -339,7 +339,7 @@ fn fetches_need_a_barrier_behind_their_wait() {
         let holds = Pass::new(&kernel, None).holds();
         let is_sync = |s: &Statement| s.kind == StatementKind::BarSync;
         let count = |kernel: Kernel| kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| is_sync(s)).count();
-        (holds, place(kernel, None, &mut Placement::default()).map(count))
+        (holds, place_alone(kernel).map(count))
     };
     assert_eq!(ring([false, true, false]), (true, Some(1)));
     assert_eq!(ring([true, false, false]), (false, Some(2)));
@@ -361,12 +361,7 @@ fn units_wait_for_themselves() {
             .collect();
         buffers.iter().for_each(|buffer| b.store(Memory::Buffer(*buffer), zero, &[one]));
         buffers.iter().for_each(|buffer| drop(b.load(Memory::Buffer(*buffer), zero, 1, None)));
-        let text = b
-            .finish()
-            .map(|kernel| place(kernel, None, &mut Placement::default()))
-            .expect("balanced")
-            .expect("ordered")
-            .to_string();
+        let text = b.finish().map(|kernel| place_alone(kernel)).expect("balanced").expect("ordered").to_string();
         let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
         found.map(str::to_owned).collect::<Vec<_>>().join(", ")
     };
@@ -464,7 +459,7 @@ fn a_barrier_that_some_threads_miss_is_refused() {
     b.store(Memory::Buffer(buffer), thread, &[one]);
     b.load(Memory::Buffer(buffer), zero, 1, None);
     b.end_if();
-    let kernel = place(b.finish().unwrap(), None, &mut Placement::default()).expect("a barrier");
+    let kernel = place_alone(b.finish().unwrap()).expect("a barrier");
     let faults = verify(&kernel).expect_err("not all threads come there");
     assert!(faults.iter().all(|fault| fault.problem == Problem::NotCollective), "{faults:?}");
 }
@@ -576,7 +571,7 @@ fn a_role_meets_where_it_must() {
         b.end_role();
     }
     b.end_roles();
-    let kernel = place(b.finish().unwrap(), None, &mut Placement::default()).expect("ordered");
+    let kernel = place_alone(b.finish().unwrap()).expect("ordered");
     let meets: Vec<bool> = kernel.roles().iter().map(|role| role.cluster_mbarrier.is_some()).collect();
     assert_eq!((meets, kernel.barriers.len()), (vec![true, false], 1));
     let first = &kernel.region(Kernel::BODY).statements[0];
@@ -598,7 +593,7 @@ fn a_barrier_of_a_branch_is_in_it() {
         if after {
             b.load(Memory::Buffer(buffer), zero, 1, None);
         }
-        place(b.finish().unwrap(), None, &mut Placement::default()).expect("ordered")
+        place_alone(b.finish().unwrap()).expect("ordered")
     };
     let in_body = |kernel: &Kernel| kernel.regions[0].statements.iter().any(|s| s.kind == StatementKind::BarSync);
     assert!(in_body(&text(true)) && !in_body(&text(false)));

@@ -119,8 +119,7 @@ fn intervals(of: Merged<'_>) -> Kernel {
         }
     }
     b.end_loop();
-    barrier_placement::place(b.finish().expect("balanced"), None, &mut barrier_placement::Placement::default())
-        .expect("ordered")
+    barrier_placement::place_alone(b.finish().expect("balanced")).expect("ordered")
 }
 
 const TURNS: usize = 2;
@@ -240,9 +239,7 @@ fn four_columns_take_one_trip() {
     let states: Vec<Vec<ValueId>> = x.iter().map(|x| vec![*x]).collect();
     let sums = across_threads(&mut b, "sums", team, &states, &mut add).concat();
     b.store(Memory::Parameter(1), at, &sums);
-    let kernel =
-        barrier_placement::place(b.finish().expect("balanced"), None, &mut barrier_placement::Placement::default())
-            .expect("ordered");
+    let kernel = barrier_placement::place_alone(b.finish().expect("balanced")).expect("ordered");
     let text = text(&kernel);
     let counts = ["bar.sync", "st.shared", "st.shared.v4", "ld.shared", "ld.shared.v4"];
     assert_eq!(counts.map(|word| text.matches(word).count()), [1, 1, 1, 8, 8], "{text}");
@@ -352,9 +349,7 @@ fn a_row_of_512_takes_one_trip() {
     let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0, overwrites: false };
     let sum = across_threads(&mut b, "sums", team, &[x], &mut add);
     b.store(Memory::Parameter(1), thread, &sum[0]);
-    let kernel =
-        barrier_placement::place(b.finish().expect("balanced"), None, &mut barrier_placement::Placement::default())
-            .expect("ordered");
+    let kernel = barrier_placement::place_alone(b.finish().expect("balanced")).expect("ordered");
     let text = text(&kernel);
     let counts = ["shfl.sync", "bar.sync", "st.shared", "ld.shared.v4"].map(|word| text.matches(word).count());
     assert_eq!(counts, [5, 1, 1, 4], "{text}");

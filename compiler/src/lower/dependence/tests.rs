@@ -148,8 +148,7 @@ fn what_is_placed_is_right_and_needed() {
         let mut draw = Draw(seed * 7919 + 1);
         draw.below(2);
         let kernel = random(&mut draw);
-        let minimal =
-            barrier_placement::place(kernel, None, &mut barrier_placement::Placement::default()).expect("ordered");
+        let minimal = barrier_placement::place_alone(kernel).expect("ordered");
         assert!(is_right(&minimal), "seed {seed}:\n{minimal}");
         none += usize::from(barriers(&minimal).is_empty());
         for (region, at) in barriers(&minimal) {
@@ -198,5 +197,5 @@ fn work_is_bounded() {
     let load = MOST_GROUPS as Group + 1;
     let last = MOST_GROUPS as Group;
     assert_eq!([0, last].map(|g| dependences.sharing(Access::of(g), load)), [Sharing::Thread, Sharing::Block]);
-    assert!(barrier_placement::place(many, None, &mut barrier_placement::Placement::default()).is_some());
+    assert!(barrier_placement::place_alone(many).is_some());
 }
