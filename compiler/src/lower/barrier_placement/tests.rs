@@ -361,7 +361,7 @@ fn units_wait_for_themselves() {
             .collect();
         buffers.iter().for_each(|buffer| b.store(Memory::Buffer(*buffer), zero, &[one]));
         buffers.iter().for_each(|buffer| drop(b.load(Memory::Buffer(*buffer), zero, 1, None)));
-        let text = b.finish().map(|kernel| place_alone(kernel)).expect("balanced").expect("ordered").to_string();
+        let text = b.finish().map(place_alone).expect("balanced").expect("ordered").to_string();
         let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
         found.map(str::to_owned).collect::<Vec<_>>().join(", ")
     };
