@@ -39,26 +39,16 @@
 use tilewright_kernel::algorithm::Compare;
 
 use super::nested_stage::{Instance, Storage};
-use super::pipeline::FullEmptyBarriers;
 use super::stage::{Around, Nest, Point};
 use super::staging::Copy;
+use super::tma_pipeline::Part;
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
-use crate::kernel_ir::{Builder, Range, Type, ValueId};
+use crate::kernel_ir::{Range, Type, ValueId};
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::schedule::{Attach, Stage};
-
-/// An instance of a copy that a role is about to start, for itself or others.
-struct Due<'a, 'c> {
-    copy: &'c Copy<'a>,
-    slot: ValueId,
-    /// Where its region starts: see [`Copy::corners`].
-    starts: Vec<ValueId>,
-    /// Whether there is such an instance; always, if nothing says so.
-    exists: Option<ValueId>,
-}
 
 /// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do
 /// if they are `staged`.
@@ -133,101 +123,12 @@ impl<'a> Nest<'a, '_> {
         copy.pipeline.between.is_none() && self.around.role.is_none_or(|role| copy.staged.role == Some(role))
     }
 
-    /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether
-    /// it reads them.
-    fn handed(&self, k: usize) -> Vec<(Copy<'a>, bool, bool)> {
-        let Some(role) = self.around.role else { return Vec::new() };
-        let here = self.copies.iter().filter(|copy| copy.boundary == k);
-        let mine = here.filter_map(|copy| {
-            let between = &copy.pipeline.between.as_ref()?.roles;
-            let makes = between.producer == role;
-            let reads = between.consumers.contains(&role) || makes && between.reads_own;
-            between.has(role).then(|| (copy.clone(), makes, reads))
-        });
-        mine.collect()
-    }
-
-    /// How many instances this role is ahead of itself where it makes a copy inside `k` loops: as many as the ring has
-    /// besides the one that it reads. Others that it makes for are behind it in any case.
-    fn ahead(&self, (copy, makes, reads): &(Copy<'a>, bool, bool), k: usize) -> u32 {
-        let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k));
-        let is_rolled = axis.is_some_and(|axis| self.stage.is_rolled(*axis));
-        if *makes && *reads && is_rolled { copy.staged.ring - 1 } else { 0 }
-    }
-
-    /// Before the loop at position `k`, which has so many iterations: starts the first instances of what this role
-    /// makes for itself there.
-    pub(super) fn fill_handed(&mut self, point: &Point, k: usize, count: ValueId) {
-        let handed = self.handed(k + 1);
-        let mut due = Vec::new();
-        for of in handed.iter().filter(|of| of.0.staged.way == Way::Load) {
-            let copy = &of.0;
-            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
-            for n in 0..self.ahead(of, k + 1) {
-                let first = self.iteration(self.sequence[k], n, count);
-                let next = copy.pipeline.instance_after(self.b, now, n);
-                // Nobody has used the slots of a loop that is entered once.
-                if self.repeats(k) {
-                    self.if_it_exists(Some(first.exists), |b| copy.pipeline.acquire_for(b, next));
-                }
-                let starts = self.corners(copy, point, Some(first));
-                due.push(Due { copy, slot: next.0, starts, exists: Some(first.exists) });
-            }
-        }
-        self.start(&due);
-    }
-
-    /// What is done for an instance, in a branch if it may not exist.
-    fn if_it_exists(&mut self, exists: Option<ValueId>, what: impl FnOnce(&mut Builder)) {
-        exists.into_iter().for_each(|exists| self.b.begin_if(exists));
-        what(self.b);
-        exists.into_iter().for_each(|_| self.b.end_if());
-    }
-
-    /// Starts instances of copies by the elected thread.
-    fn start(&mut self, due: &[Due<'a, '_>]) {
-        if due.is_empty() {
-            return;
-        }
-        self.b.begin_elect();
-        for Due { copy, slot, starts, exists } in due {
-            self.if_it_exists(*exists, |b| copy.start(b, starts, *slot));
-        }
-        self.b.end_elect();
-    }
-
-    /// Makes the copies that stand inside `k` loops, or waits for them.
-    pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
-        let handed = self.handed(k);
-        let mut due = Vec::new();
-        for of in handed.iter().filter(|(copy, makes, _)| *makes && copy.staged.way == Way::Load) {
-            let copy = &of.0;
-            let ahead = self.ahead(of, k);
-            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b));
-            let next = copy.pipeline.instance_after(self.b, now, ahead);
-            // What comes so many iterations later takes the slot that the last iteration read.
-            let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
-            let exists = later.map(|later| later.exists);
-            self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, next));
-            let starts = self.corners(copy, point, later);
-            due.push(Due { copy, slot: next.0, starts, exists });
-        }
-        self.start(&due);
-        for (copy, makes, reads) in &handed {
-            let Some(FullEmptyBarriers { roles, .. }) = &copy.pipeline.between else { continue };
-            let slot = copy.pipeline.slot(self.b);
-            match copy.staged.way {
-                Way::Store if *makes => copy.pipeline.acquire(self.b, slot),
-                Way::Load if *reads => {
-                    let ProducerConsumers { producer, consumers, reads_own } = roles;
-                    if !self.learns(k, None, |role| consumers.contains(&role) || *reads_own && *producer == role) {
-                        copy.pipeline.wait(self.b, slot);
-                    }
-                }
-                _ => continue,
-            }
-            self.hold(copy, slot, point);
-        }
+    /// Whether this role learns that an instance of a copy inside `k` loops is there without a wait of its own.
+    pub(super) fn learns_of(&self, copy: &Copy<'_>, k: usize) -> bool {
+        copy.pipeline.between.as_ref().is_some_and(|between| {
+            let ProducerConsumers { producer, consumers, reads_own } = &between.roles;
+            self.learns(k, None, |role| consumers.contains(&role) || *reads_own && *producer == role)
+        })
     }
 
     /// Whether this role learns that an instance inside `k` loops is there without a wait of its own: before it runs
@@ -256,16 +157,17 @@ impl<'a> Nest<'a, '_> {
     /// After everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
     pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
         let Some(role) = self.around.role else { return };
-        for (copy, makes, _) in self.handed(k) {
+        for part in self.parts(k).into_iter().filter(Part::is_handed) {
+            let copy = &part.copy;
             let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
                 Way::Load if copy.pipeline.is_released_by(role) => copy.pipeline.release(self.b, slot),
                 Way::Load => {}
-                Way::Store if makes => {
+                Way::Store if part.makes => {
                     self.b.fence_proxy_async();
                     copy.pipeline.commit(self.b, slot);
                 }
-                Way::Store => self.store_handed(&copy, point, slot),
+                Way::Store => self.store_handed(copy, point, slot),
             }
             copy.pipeline.advance(self.b, slot, None);
         }

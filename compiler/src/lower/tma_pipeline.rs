@@ -30,6 +30,8 @@
 //! ```
 //!
 //! With one buffer the elected thread waits after its commit. Before a block ends, its copies have read shared memory.
+//! What another role makes or reads is started and awaited here as well, with a wait for a free slot before it is
+//! filled; `role_pipeline` says how it is handed over.
 //! Where threads wait for each other, `barrier_placement` finds out: before a slot is filled again, its readers are
 //! done, in all blocks that take a copy together.
 
@@ -39,11 +41,68 @@ use crate::extent::Var;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::plan::staged::Way;
 
+/// A copy that this role makes or reads; or all threads do, without roles.
+pub(super) struct Part<'a> {
+    pub copy: Copy<'a>,
+    pub makes: bool,
+    reads: bool,
+}
+
+impl Part<'_> {
+    fn is_load(&self) -> bool {
+        self.copy.staged.way == Way::Load
+    }
+
+    /// Whether others make it or read it, too.
+    pub fn is_handed(&self) -> bool {
+        self.copy.pipeline.between.is_some()
+    }
+
+    /// Whether each instance takes the place of one that has been read, in the iteration that read it.
+    fn is_refilled(&self) -> bool {
+        !self.is_handed() && self.copy.staged.ring > 1
+    }
+}
+
+/// An instance of a copy that is about to be started.
+struct Due<'a, 'c> {
+    copy: &'c Copy<'a>,
+    slot: ValueId,
+    /// Where its region starts: see [`Copy::corners`].
+    starts: Vec<ValueId>,
+    /// Whether there is such an instance; always, if nothing says so.
+    exists: Option<ValueId>,
+}
+
 impl<'a> Nest<'a, '_> {
-    /// The copies inside so many loops that are not handed to other roles.
-    fn here(&self, k: usize, way: Way) -> Vec<Copy<'a>> {
-        let is_here = |copy: &&Copy<'_>| copy.boundary == k && copy.staged.way == way && self.is_own(copy);
-        self.copies.iter().filter(is_here).cloned().collect()
+    /// The copies inside so many loops that this role has a part in.
+    pub(super) fn parts(&self, k: usize) -> Vec<Part<'a>> {
+        let here = self.copies.iter().filter(|copy| copy.boundary == k);
+        let part = |copy: &Copy<'a>| {
+            let Some(between) = &copy.pipeline.between else {
+                return self.is_own(copy).then(|| Part { copy: copy.clone(), makes: true, reads: true });
+            };
+            let (roles, role) = (&between.roles, self.around.role.filter(|role| between.roles.has(*role))?);
+            let makes = roles.producer == role;
+            let reads = roles.consumers.contains(&role) || makes && roles.reads_own;
+            Some(Part { copy: copy.clone(), makes, reads })
+        };
+        here.filter_map(part).collect()
+    }
+
+    /// How many instances of a copy inside `k` loops are started before their iteration: a ring's worth where the slots
+    /// are filled again in place. A role that makes a copy for others is behind none of them, and ahead of itself by
+    /// the slots besides the one that it reads.
+    fn ahead(&self, part: &Part<'a>, k: usize) -> u32 {
+        let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k));
+        let is_rolled = axis.is_some_and(|axis| self.stage.is_rolled(*axis));
+        let ring = part.copy.staged.ring;
+        match part {
+            _ if !is_rolled || !part.makes || !part.is_load() => 0,
+            _ if part.is_refilled() => ring,
+            _ if part.is_handed() && part.reads => ring - 1,
+            _ => 0,
+        }
     }
 
     /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops
@@ -72,25 +131,30 @@ impl<'a> Nest<'a, '_> {
         copy.corners(self.b, starts)
     }
 
-    /// Before the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
+    /// Before the loop at position `k`, which has so many iterations: starts the first instances of the copies in it
+    /// that are ahead.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
-        let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
-        if rings.is_empty() {
-            return;
-        }
-        let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
-        self.b.begin_elect();
-        for (copy, first) in rings.iter().zip(slots) {
-            for ahead in 0..copy.staged.ring {
-                let at = self.iteration(self.sequence[k], ahead, count);
-                let starts = self.corners(copy, point, Some(at));
-                let slot = copy.pipeline.slot_after(self.b, first, ahead);
-                self.b.begin_if(at.exists);
-                copy.start(self.b, &starts, slot);
-                self.b.end_if();
+        let parts = self.parts(k + 1);
+        let mut due = Vec::new();
+        for part in &parts {
+            let copy = &part.copy;
+            let ahead = self.ahead(part, k + 1);
+            if ahead == 0 {
+                continue;
+            }
+            let now = (self.slot_at(copy, k), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
+            for n in 0..ahead {
+                let first = self.iteration(self.sequence[k], n, count);
+                let (slot, parity) = copy.pipeline.instance_after(self.b, now, n);
+                // Nobody has used the slots of a loop that is entered once.
+                if self.repeats(k) && part.is_handed() {
+                    self.if_it_exists(Some(first.exists), |b| copy.pipeline.acquire_for(b, (slot, parity)));
+                }
+                let starts = self.corners(copy, point, Some(first));
+                due.push(Due { copy, slot, starts, exists: Some(first.exists) });
             }
         }
-        self.b.end_elect();
+        self.start(&due);
     }
 
     /// The slot that the first instance of a loop inside `k` others has: the first one, if the loop is entered once.
@@ -101,25 +165,57 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them; gives copies to
+    /// What is done for an instance, in a branch if it may not exist.
+    fn if_it_exists(&mut self, exists: Option<ValueId>, what: impl FnOnce(&mut Builder)) {
+        exists.into_iter().for_each(|exists| self.b.begin_if(exists));
+        what(self.b);
+        exists.into_iter().for_each(|_| self.b.end_if());
+    }
+
+    /// Starts instances of copies by the elected thread.
+    fn start(&mut self, due: &[Due<'a, '_>]) {
+        if due.is_empty() {
+            return;
+        }
+        self.b.begin_elect();
+        for Due { copy, slot, starts, exists } in due {
+            self.if_it_exists(*exists, |b| copy.start(b, starts, *slot));
+        }
+        self.b.end_elect();
+    }
+
+    /// Starts the copies that this role makes inside `k` loops, and waits for those that it reads; gives copies to
     /// tensors their buffer.
     pub(super) fn begin_instances(&mut self, point: &Point, k: usize) {
-        let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
-        let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
-        if !now.is_empty() {
-            let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
-            let slot = self.b.index_literal(Type::I32, 0);
-            self.b.begin_elect();
-            for (copy, starts) in now.iter().zip(&starts) {
-                copy.start(self.b, starts, slot);
+        let parts = self.parts(k);
+        let mut due = Vec::new();
+        for part in parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled()) {
+            let copy = &part.copy;
+            let ahead = self.ahead(part, k);
+            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
+            let (slot, parity) = copy.pipeline.instance_after(self.b, now, ahead);
+            // What comes so many iterations later takes the slot that the last iteration read.
+            let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
+            let exists = later.map(|later| later.exists);
+            if part.is_handed() {
+                self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, (slot, parity)));
             }
-            self.b.end_elect();
+            let starts = self.corners(copy, point, later);
+            due.push(Due { copy, slot, starts, exists });
         }
-        for copy in loads.iter().chain(&stores) {
+        self.start(&due);
+        for part in &parts {
+            let copy = &part.copy;
             let slot = copy.pipeline.slot(self.b);
-            let parity = copy.finish(self.b, slot);
-            if copy.staged.ring == 1 && copy.staged.way == Way::Load && self.repeats(k) {
-                copy.pipeline.advance(self.b, slot, parity);
+            match copy.staged.way {
+                Way::Load if part.reads => {
+                    let parity = if self.learns_of(copy, k) { None } else { copy.finish(self.b, slot) };
+                    if !part.is_handed() && copy.staged.ring == 1 && self.repeats(k) {
+                        copy.pipeline.advance(self.b, slot, parity);
+                    }
+                }
+                Way::Store if part.makes => copy.pipeline.acquire(self.b, slot),
+                _ => continue,
             }
             self.hold(copy, slot, point);
         }
@@ -140,23 +236,19 @@ impl<'a> Nest<'a, '_> {
     /// After everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or
     /// to the tensor.
     pub(super) fn end_instances(&mut self, point: &Point, k: usize) {
-        let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
-        let rings: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring > 1).collect();
-        // Each ring with whether there is an iteration to fill the slot for, and which.
-        let mut refills = Vec::with_capacity(rings.len());
-        for copy in &rings {
+        let parts = self.parts(k);
+        let mut refills = Vec::new();
+        for copy in parts.iter().filter(|part| part.is_load() && part.is_refilled()).map(|part| &part.copy) {
             let Some(later) = self.later(point, k, copy.staged.ring) else { continue };
             let starts = self.corners(copy, point, Some(later));
-            let slot = copy.pipeline.slot(self.b);
-            refills.push((*copy, later.exists, starts, slot));
+            refills.push(Due { copy, slot: copy.pipeline.slot(self.b), starts, exists: Some(later.exists) });
         }
-        let outgoing: Vec<_> = (stores.iter())
-            .map(|copy| {
-                let slot = copy.pipeline.slot(self.b);
-                (copy, self.corners(copy, point, None), slot)
-            })
-            .collect();
-        let shortest = stores.iter().map(|copy| copy.staged.ring).min();
+        let mut stores = Vec::new();
+        for copy in parts.iter().filter(|part| !part.is_load() && !part.is_handed()).map(|part| &part.copy) {
+            let slot = copy.pipeline.slot(self.b);
+            stores.push(Due { copy, slot, starts: self.corners(copy, point, None), exists: None });
+        }
+        let shortest = stores.iter().map(|due| due.copy.staged.ring).min();
         // Groups of other loops would be counted, too.
         let alone = self.commits().iter().all(|c| c.boundary == k);
         if let Some(ring) = shortest {
@@ -167,27 +259,17 @@ impl<'a> Nest<'a, '_> {
                 self.b.end_elect();
             }
         }
-        // The shortest ring is the last to have nothing left to fill.
-        let any = refills.iter().min_by_key(|r| r.0.staged.ring).map(|r| r.1);
-        let conditional = any.filter(|_| stores.is_empty());
-        if let Some(any) = conditional {
+        // The shortest ring is the last to have nothing left to fill: one branch around all is enough.
+        let last = refills.iter().min_by_key(|due| due.copy.staged.ring).and_then(|due| due.exists);
+        let any = last.filter(|_| stores.is_empty());
+        let due: Vec<Due<'_, '_>> = refills.into_iter().chain(stores).collect();
+        if let Some(any) = any {
             self.b.begin_if(any);
         }
-        if !(refills.is_empty() && outgoing.is_empty()) {
+        if !due.is_empty() {
             self.b.begin_elect();
-            for (copy, exists, starts, slot) in &refills {
-                // One branch is enough.
-                let own = conditional != Some(*exists);
-                if own {
-                    self.b.begin_if(*exists);
-                }
-                copy.start(self.b, starts, *slot);
-                if own {
-                    self.b.end_if();
-                }
-            }
-            for (copy, starts, slot) in &outgoing {
-                copy.start(self.b, starts, *slot);
+            for Due { copy, slot, starts, exists } in &due {
+                self.if_it_exists(exists.filter(|exists| any != Some(*exists)), |b| copy.start(b, starts, *slot));
             }
             if let Some(ring) = shortest {
                 self.b.bulk_commit_group();
@@ -197,13 +279,10 @@ impl<'a> Nest<'a, '_> {
             }
             self.b.end_elect();
         }
-        if conditional.is_some() {
+        if any.is_some() {
             self.b.end_if();
         }
-        for (copy, _, _, slot) in &refills {
-            copy.pipeline.advance(self.b, *slot, None);
-        }
-        for (copy, _, slot) in &outgoing {
+        for Due { copy, slot, .. } in &due {
             copy.pipeline.advance(self.b, *slot, None);
         }
     }

@@ -32,7 +32,6 @@ impl Nest<'_, '_> {
         let mut alone = false;
         if first {
             self.begin_instances(point, k);
-            self.begin_handed(point, k);
             alone = self.begin_stages(point, k);
         }
         let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
@@ -95,7 +94,6 @@ impl Nest<'_, '_> {
             _ => {
                 let count = self.size(&extent);
                 self.fill_rings(point, k, count);
-                self.fill_handed(point, k, count);
                 self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);
                 self.enter(point, k, goal, axis, at, Vec::new());

@@ -8,7 +8,6 @@ use crate::extent::Expr;
 use crate::kernel_ir::{Memory, ValueId};
 use crate::lower::defect::Defect;
 use crate::lower::nested_stage::{Instance, Kept};
-use crate::lower::staging::Held;
 use crate::program::expressions;
 use crate::schedule::{accesses, register_loops, vector};
 
@@ -68,12 +67,8 @@ impl Nest<'_, '_> {
                     Some(vector) => vector::written(self.stage, &self.stage.layout, vector, symbolic, bytes) as usize,
                     None => 1,
                 };
-                for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
-                    match self.place(&points[0], *buffer, *base) {
-                        Some(at) => self.b.store(Memory::Buffer(*buffer), at, values),
-                        None => self.values.unknown(Defect::Axis(self.stage.name.clone())),
-                    }
-                }
+                let place = |this: &mut Self, point: &Point| this.place(point, *buffer, *base);
+                self.store_runs(Memory::Buffer(*buffer), (points, lanes), run, place);
             }
             None => self.values.unknown(Defect::Instance(self.stage.name.clone())),
         }
@@ -97,49 +92,48 @@ impl Nest<'_, '_> {
         if let Some(target) = self.target.clone() {
             return self.store_instance(&target, points, component, lanes);
         }
-        let (Some(&(_, parameter)), Some(point)) = (self.outputs().get(component), points.first()) else { return };
+        let Some(&(_, parameter)) = self.outputs().get(component) else { return };
         let Some(tensor) = expressions::tensor(self.program, parameter) else { return };
-        if let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter) {
-            return self.store_staged(&held.clone(), points, lanes);
-        }
-        let scope = self.scope(&point.values);
         let equation = &self.program.algorithm.equations[self.stage.equation];
-        let strides = expressions::strides(tensor, self.facts);
-        let mut offset = self.b.index_literal(self.index, 0);
-        for (axis, stride) in self.program.algorithm.axis_lists[equation.axes.range()].iter().zip(&strides) {
-            let Some(bound) = scope.axes.get(axis) else {
-                return self.values.unknown(Defect::Axis(self.stage.name.clone()));
+        let axes = &self.program.algorithm.axis_lists[equation.axes.range()];
+        let indices = |this: &mut Self, point: &Point| {
+            let scope = this.scope(&point.values);
+            axes.iter().map(|axis| scope.axes.get(axis).map(|bound| bound.value)).collect::<Option<Vec<ValueId>>>()
+        };
+        let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter).cloned() else {
+            let place = |this: &mut Self, point: &Point| {
+                let indices = indices(this, point)?;
+                Some(this.values.offset(this.b, tensor, &indices))
             };
-            let stride = self.size(stride);
-            let scaled = self.b.index_mul(bound.value, stride);
-            offset = self.b.index_add(offset, scaled);
-        }
-        self.b.store(Memory::Parameter(parameter), offset, lanes);
+            return self.store_runs(Memory::Parameter(parameter), (points, lanes), points.len(), place);
+        };
+        let vector = self.vector.as_ref().filter(|_| points.len() > 1);
+        let run = vector.map_or(1, |vector| {
+            let of_leaves = accesses::stage_scope(self.stage, self.values.symbolic);
+            let exprs = axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone));
+            let exprs: Vec<Expr> = exprs.collect();
+            held.staged.neighbours(&exprs, vector, self.values.symbolic, self.facts) as usize
+        });
+        let place = |this: &mut Self, point: &Point| {
+            let indices = indices(this, point)?;
+            Some(held.offset(this.b, &indices, this.index))
+        };
+        self.store_runs(Memory::Buffer(held.buffer), (points, lanes), run, place);
     }
 
-    /// Stores to the buffer of a staged output: as many lanes at a time as are neighbours there.
-    pub(super) fn store_staged(&mut self, held: &Held<'_>, points: &[Point], lanes: &[ValueId]) {
-        let program = self.program;
-        let axes = &program.algorithm.axis_lists[program.algorithm.equations[self.stage.equation].axes.range()];
-        let mut run = 1;
-        for (at, point) in points.iter().enumerate() {
-            let scope = self.scope(&point.values);
-            if at == 0
-                && let Some(vector) = self.vector.as_ref().filter(|_| points.len() > 1)
-            {
-                let of_leaves = accesses::stage_scope(self.stage, self.values.symbolic);
-                let indices: Vec<Expr> =
-                    axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone)).collect();
-                run = held.staged.neighbours(&indices, vector, self.values.symbolic, self.facts) as usize;
+    /// Stores the lanes at these points, of which so many at a time are neighbours, where the first of them lies.
+    fn store_runs(
+        &mut self,
+        memory: Memory,
+        (points, lanes): (&[Point], &[ValueId]),
+        run: usize,
+        place: impl Fn(&mut Self, &Point) -> Option<ValueId>,
+    ) {
+        for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
+            match place(self, &points[0]) {
+                Some(at) => self.b.store(memory, at, values),
+                None => self.values.unknown(Defect::Axis(self.stage.name.clone())),
             }
-            if at % run != 0 {
-                continue;
-            }
-            let indices: Vec<ValueId> =
-                axes.iter().filter_map(|a| scope.axes.get(a).map(|bound| bound.value)).collect();
-            let offset = held.offset(self.b, &indices, self.index);
-            let Some(values) = lanes.get(at..at + run) else { continue };
-            self.b.store(Memory::Buffer(held.buffer), offset, values);
         }
     }
 }

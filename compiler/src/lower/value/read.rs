@@ -9,9 +9,8 @@ use crate::kernel_ir::{Builder, Guard, Memory, ValueId};
 use crate::lower::defect::Defect;
 use crate::lower::nested_stage;
 use crate::lower::nested_stage::Instance;
-use crate::lower::staging::Held;
 use crate::program::expressions;
-use crate::schedule::vector::Class;
+use crate::schedule::vector::{Class, Vector};
 use crate::schedule::{Reads, Register, register, vector};
 
 impl<'a> Values<'a> {
@@ -60,37 +59,27 @@ impl<'a> Values<'a> {
             Source::Parameter(parameter) => {
                 let Some(tensor) = expressions::tensor(program, parameter) else { return b.scalar(parameter) };
                 let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
-                if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
-                    let offset = held.offset(b, &values, self.index);
-                    let memory = Memory::Buffer(held.buffer);
-                    let Some((predicate, or)) = guard else {
-                        return self.staged_lane(b, id, &held.clone(), (tensor, &exprs), offset);
+                let held = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))).cloned();
+                let place = match &held {
+                    Some(held) => (Memory::Buffer(held.buffer), held.offset(b, &values, self.index)),
+                    None => (Memory::Parameter(parameter), self.offset(b, tensor, &values)),
+                };
+                self.element(b, id, place, (guard, scope), |this, vector| {
+                    let (symbolic, facts) = (this.symbolic, this.facts);
+                    let number = expressions::offset(tensor, &exprs, facts);
+                    let run = match &held {
+                        Some(held) => held.staged.neighbours(&exprs, vector, symbolic, facts),
+                        None if vector.classify(&number, symbolic, facts) == Class::Vector => vector.lanes as u32,
+                        None => 1,
                     };
-                    let otherwise = [self.value(b, or, scope)];
-                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
-                }
-                let offset = self.offset(b, tensor, &values);
-                if let Some((predicate, or)) = guard {
-                    let otherwise = [self.value(b, or, scope)];
-                    return b.load(
-                        Memory::Parameter(parameter),
-                        offset,
-                        1,
-                        Some(Guard { predicate, otherwise: &otherwise }),
-                    )[0];
-                }
-                let symbolic = expressions::offset(tensor, &exprs, self.facts);
-                let run = self.lane.as_ref().map_or(1, |lane| {
-                    let class = lane.vector.classify(&symbolic, self.symbolic, self.facts);
-                    if class == Class::Vector { lane.vector.lanes as u32 } else { 1 }
-                });
-                self.load_lane(b, id, (Memory::Parameter(parameter), offset), symbolic, run)
+                    (run, number)
+                })
             }
         }
     }
 
     /// Where the element of a tensor with these indices lies.
-    pub(super) fn offset(&mut self, b: &mut Builder, tensor: &TensorParameter, indices: &[ValueId]) -> ValueId {
+    pub fn offset(&mut self, b: &mut Builder, tensor: &TensorParameter, indices: &[ValueId]) -> ValueId {
         let mut offset = b.index_literal(self.index, 0);
         for (value, stride) in indices.iter().zip(&expressions::strides(tensor, self.facts)) {
             let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
@@ -134,12 +123,10 @@ impl<'a> Values<'a> {
         scope: &Scope,
     ) -> ValueId {
         let ty = self.program.algorithm.types[id as usize];
-        let guard = or.map(|or| {
-            let inside = self.in_domain(b, source, values, scope);
-            (inside, self.value(b, or, scope))
-        });
+        let guard = or.map(|or| (self.in_domain(b, source, values, scope), or));
         match instance.holds(source, id) {
             Some(nested_stage::Kept::Registers(variables)) => {
+                let otherwise = guard.map(|(inside, or)| (inside, self.value(b, or, scope)));
                 let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
                 let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
                 let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
@@ -155,24 +142,18 @@ impl<'a> Values<'a> {
                         b.literal(ty, 0)
                     }
                 };
-                match guard {
+                match otherwise {
                     Some((inside, otherwise)) => b.select(inside, held, otherwise),
                     None => held,
                 }
             }
             Some(&nested_stage::Kept::Buffer { buffer, base }) => {
-                let memory = Memory::Buffer(buffer);
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
-                let ty = self.index;
-                let offset = instance.place(b, values, (base, bytes), ty);
-                if let Some((predicate, otherwise)) = guard {
-                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
-                }
-                let run = self.lane.as_ref().map_or(1, |lane| {
-                    let vector = (&lane.vector, self.symbolic, self.facts);
-                    vector::read((stage, &stage.layout), exprs, vector, bytes)
-                });
-                self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
+                let offset = instance.place(b, values, (base, bytes), self.index);
+                self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), |this, vector| {
+                    let run = vector::read((stage, &stage.layout), exprs, (vector, this.symbolic, this.facts), bytes);
+                    (run, stage.number(exprs))
+                })
             }
             None => {
                 self.unknown(Defect::Instance(instance.stage.name.clone()));
@@ -181,17 +162,23 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number`
-    /// tells elements apart.
-    pub(super) fn load_lane(
+    /// The element at an offset, or what a guard gives instead. An unguarded one is loaded with its neighbours:
+    /// `neighbours` says how many lanes of a vector are neighbours there, and by which number elements are told apart.
+    fn element(
         &mut self,
         b: &mut Builder,
         id: AlgorithmValue,
         (memory, offset): (Memory, ValueId),
-        number: Expr,
-        run: u32,
+        (guard, scope): (Option<(ValueId, AlgorithmValue)>, &Scope),
+        neighbours: impl FnOnce(&Self, &Vector) -> (u32, Expr),
     ) -> ValueId {
-        let Some(lane) = self.lane.as_mut().filter(|_| run > 1 && !self.conditional) else {
+        if let Some((predicate, or)) = guard {
+            let otherwise = [self.value(b, or, scope)];
+            return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
+        }
+        let lane = self.lane.as_ref().filter(|_| !self.conditional);
+        let (run, number) = lane.map_or((1, Expr::unknown()), |lane| neighbours(self, &lane.vector));
+        let Some(lane) = self.lane.as_mut().filter(|_| run > 1) else {
             return b.load(memory, offset, 1, None)[0];
         };
         let (var, at) = (lane.vector.var, lane.number % run);
@@ -233,35 +220,5 @@ impl<'a> Values<'a> {
             }
         }
         inside
-    }
-
-    /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the
-    /// buffer.
-    pub(super) fn staged_lane(
-        &mut self,
-        b: &mut Builder,
-        id: AlgorithmValue,
-        held: &Held<'_>,
-        (tensor, indices): (&TensorParameter, &[Expr]),
-        offset: ValueId,
-    ) -> ValueId {
-        let memory = Memory::Buffer(held.buffer);
-        if let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) {
-            let run = held.staged.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
-            let (first, var) = (lane.number as usize / run * run, lane.vector.var);
-            // Where the element lies in the tensor tells apart reads of the same value at other indices.
-            let symbolic = expressions::offset(tensor, indices, self.facts);
-            let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(first as i128))));
-            if let Some(known) = lane.loaded.get(&key) {
-                return known[lane.number as usize - first];
-            }
-            if run > 1 && lane.number as usize == first {
-                let loaded = b.load(memory, offset, run as u32, None);
-                let result = loaded[0];
-                lane.loaded.insert(key, loaded);
-                return result;
-            }
-        }
-        b.load(memory, offset, 1, None)[0]
     }
 }
