@@ -345,15 +345,12 @@ fn empty(info: &KernelInfo, facts: &Facts, list: &[Vec<i64>]) -> Vec<Vec<i64>> {
 fn rings(stages: &[Analysed], facts: &Facts) -> Vec<(Expr, u32)> {
     let mut found: Vec<(Expr, u32)> = Vec::new();
     for Analysed { stage, staged, .. } in stages {
-        let copies = staged.iter().filter_map(|copy| Some((stage.domain.axes[copy.attach?].extent.clone(), copy.ring)));
-        let own = stage.attach.as_ref().and_then(|attach| {
-            let around = &stages.get(attach.stage)?.stage;
-            let axis = *around.sequence().get(attach.loops.checked_sub(1)?)?;
-            Some((around.domain.axes[axis].extent.clone(), stage.ring))
-        });
-        found.extend(
-            copies.chain(own).filter(|(_, slots)| *slots > 1).map(|(trips, slots)| (facts.normal(&trips), slots)),
-        );
+        let copies = staged.iter().map(|copy| (&copy.attach, copy.ring));
+        let own = stage.attach.iter().map(|attach| (attach, stage.ring));
+        found.extend(copies.chain(own).filter(|(_, slots)| *slots > 1).filter_map(|(attach, slots)| {
+            let host = &stages.get(attach.stage)?.stage;
+            Some((facts.normal(&host.domain.axes[attach.innermost()?].extent), slots))
+        }));
     }
     let of_sizes = |trips: &Expr| {
         let vars = trips.vars();

@@ -271,3 +271,43 @@ fn terms(
         terms(kernel, rest, body, &inner, dims, &mut |read| f(&read.over(step)))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::State;
+
+    fn read(tensor: &str) -> Value {
+        let node = Node::Read { tensor: tensor.to_owned(), indices: vec![Index::Literal(0)], or: None };
+        Value { ty: ElementType::F32, node }
+    }
+
+    /// A fold over no terms is what its state is at first; what it does with terms is not read.
+    #[test]
+    fn a_fold_over_an_empty_range_reads_its_start() {
+        let (parameters, facts, equations, schedules) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let kernel = Kernel { parameters, facts, equations, threads: None, schedules, allow: None };
+        let seen = |upper: i64| {
+            let bound = |name: &str| name.to_owned();
+            let over = Bound {
+                axis: bound("j"),
+                lower: Index::Literal(0),
+                upper: Index::Literal(upper),
+                written: true,
+                inclusive: false,
+            };
+            let names = ["s", "a", "b"].map(bound);
+            let state = State { init: read("start"), names, step: read("step"), merge: Some(read("merge")) };
+            let node = Node::Fold { axes: vec![over], states: vec![state] };
+            let mut seen: Vec<String> = Vec::new();
+            let value = Value { ty: ElementType::F32, node };
+            visit(&kernel, &value, &Scope::new(), &Dims::new(), &mut |read| {
+                seen.push(read.tensor.to_owned());
+                true
+            });
+            seen
+        };
+        assert_eq!(seen(0), ["start"]);
+        assert_eq!(seen(2), ["start", "step", "merge", "step", "merge"]);
+    }
+}

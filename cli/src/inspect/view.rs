@@ -262,7 +262,7 @@ impl Viewer<'_> {
                 Way::Load => "load",
                 Way::Store => "store",
             },
-            at: staged.attach.map(|leaf| stage.domain.axes[leaf].name.clone()),
+            at: staged.attach.innermost().map(|leaf| stage.domain.axes[leaf].name.clone()),
             role: role_name(&stage.program, staged.role).map(str::to_owned),
             ring: staged.ring,
             form: if staged.has_map() { "tiles" } else { "runs" },

@@ -237,7 +237,7 @@ impl Explained<'_> {
     /// A staged copy that stands in its loops.
     fn copy(&self, out: &mut String, staged: &Staged) {
         let stage = &self.analysed.stage;
-        let place = staged.attach.map_or("the block", |leaf| &stage.domain.axes[leaf].name);
+        let place = staged.attach.innermost().map_or("the block", |leaf| &stage.domain.axes[leaf].name);
         let boxes = staged.axes.iter().map(|a| match a.boxed.element_stride {
             1 => format!("{} of {}", a.boxed.box_size, a.name),
             e => format!("{} of {} by {e}", a.boxed.box_size, a.name),

@@ -59,11 +59,9 @@ pub(super) fn comes(stages: &[Analysed], staged: bool, (at, loops): (usize, usiz
             || comes(stages, staged, (n, 0), role)
     };
     let is_inside = |attach: &Attach| attach.stage == at && attach.loops >= loops;
-    let sequence = stages[at].stage.sequence();
     let of_copy = |staged: &Staged| {
-        let boundary = staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |n| n + 1);
-        let between = ProducerConsumers::of_copy(stages, at, staged);
-        boundary >= loops && (staged.role == Some(role) || between.is_some_and(|between| between.has(role)))
+        let between = ProducerConsumers::of_copy(stages, staged);
+        staged.attach.loops >= loops && (staged.role == Some(role) || between.is_some_and(|between| between.has(role)))
     };
     (staged && stages[at].staged.iter().any(of_copy))
         || (0..stages.len()).any(|n| {

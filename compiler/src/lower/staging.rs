@@ -7,7 +7,6 @@ use super::arithmetic::Emit;
 use super::multicast;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::value::{expression, size};
-use crate::domain::AxisId;
 use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{
     Buffer, BufferId, Builder, BulkCopy, MbarrierId, Sharing, TensorPart, Type, ValueId, VariableId,
@@ -26,8 +25,6 @@ pub(super) struct Copy<'a> {
     pub buffer: BufferId,
     /// Type of the kernel's indices.
     index: Type,
-    /// Loops of the nest around an instance.
-    pub boundary: usize,
     /// What counts the bytes of a copy to shared memory.
     barrier: Option<MbarrierId>,
     /// The slots of its buffer.
@@ -87,28 +84,25 @@ pub(super) fn copies<'a>(
     index: Type,
 ) -> Vec<Vec<Copy<'a>>> {
     let mut map = 0;
-    let mut of = |(at, analysed): (usize, &'a Analysed)| {
+    let mut of = |analysed: &'a Analysed| {
         b.line(analysed.stage.statement as u32 + 1);
-        let sequence = analysed.stage.sequence();
         let copies = analysed.staged.iter().filter(|_| staged).map(|copy| {
-            let between = ProducerConsumers::of_copy(stages, at, copy);
-            let declared = Copy::new(b, copy, map, &sequence, (between, roles), index);
+            let between = ProducerConsumers::of_copy(stages, copy);
+            let declared = Copy::new(b, copy, map, (between, roles), index);
             map += u16::from(copy.has_map());
             declared
         });
         copies.collect()
     };
-    stages.iter().enumerate().map(&mut of).collect()
+    stages.iter().map(&mut of).collect()
 }
 
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of
-    /// its stage.
+    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles.
     fn new(
         b: &mut Builder,
         staged: &'a Staged,
         map: u16,
-        sequence: &[AxisId],
         (between, roles): (Option<ProducerConsumers>, &[Role]),
         index: Type,
     ) -> Self {
@@ -123,16 +117,7 @@ impl<'a> Copy<'a> {
         let expects = (staged.way == Way::Load).then_some(1);
         let between = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, staged));
         let barrier = expects.map(|_| between.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |b| b.full));
-        Self {
-            staged,
-            map,
-            buffer,
-            index,
-            boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
-            barrier,
-            pipeline: Pipeline::new(staged.ring, between),
-            released: None,
-        }
+        Self { staged, map, buffer, index, barrier, pipeline: Pipeline::new(staged.ring, between), released: None }
     }
 
     /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.

@@ -7,10 +7,12 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::*;
+use crate::domain::Unit;
 use crate::extent::Family;
 use crate::kernel_ir::{IndexOp, Kernel, Op, RegionId, Signature, StatementKind};
 use crate::plan::staged::{Boxed, NotRuns};
 use crate::region::Interval;
+use crate::schedule::Attach;
 
 /// Which tile of an instance, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,11 @@ struct Tile {
     number: i128,
     /// Its phase.
     phase: i128,
+}
+
+/// The place of an instance that stands in the block.
+fn block() -> Attach {
+    Attach { stage: 0, leaf: 0, loops: 0, around: Vec::new(), iterations: Vec::new(), owner: Unit::Cta }
 }
 
 impl Tile {
@@ -154,7 +161,7 @@ fn readers_look_where_copies_write() {
             parameter: 0,
             element,
             format,
-            attach: None,
+            attach: block(),
             axes,
             form: Form::Tiles(NotRuns::Swizzled),
             swizzle,
@@ -171,7 +178,7 @@ fn readers_look_where_copies_write() {
 /// outermost first.
 fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     let mut b = builder();
-    let copy = Copy::new(&mut b, staged, 0, &[], (None, &[]), Type::I32);
+    let copy = Copy::new(&mut b, staged, 0, (None, &[]), Type::I32);
     let start: Vec<ValueId> = start.iter().map(|x| b.index_literal(Type::I32, *x as i64)).collect();
     let slot = b.index_literal(Type::I32, 0);
     copy.start(&mut b, &start, slot);
@@ -259,7 +266,7 @@ fn redirected_copies_have_no_live_slot() {
             parameter: 0,
             element: ElementType::F32,
             format: Format::of(ElementType::F32),
-            attach: None,
+            attach: block(),
             outer: Staged::natural(2),
             axes,
             form: Form::Tiles(NotRuns::Swizzled),

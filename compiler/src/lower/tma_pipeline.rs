@@ -77,7 +77,7 @@ struct Due<'a, 'c> {
 impl<'a> Nest<'a, '_> {
     /// The copies inside so many loops that this role has a part in.
     pub(super) fn parts(&self, k: usize) -> Vec<Part<'a>> {
-        let here = self.copies.iter().filter(|copy| copy.boundary == k);
+        let here = self.copies.iter().filter(|copy| copy.staged.attach.loops == k);
         let part = |copy: &Copy<'a>| {
             let Some(between) = &copy.pipeline.between else {
                 return self.is_own(copy).then(|| Part { copy: copy.clone(), makes: true, reads: true });
@@ -250,7 +250,7 @@ impl<'a> Nest<'a, '_> {
         }
         let shortest = stores.iter().map(|due| due.copy.staged.ring).min();
         // Groups of other loops would be counted, too.
-        let alone = self.commits().iter().all(|c| c.boundary == k);
+        let alone = self.commits().iter().all(|c| c.staged.attach.loops == k);
         if let Some(ring) = shortest {
             self.b.fence_proxy_async();
             if self.repeats(k) && ring > 1 {
@@ -297,9 +297,13 @@ impl<'a> Nest<'a, '_> {
     /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been
     /// waited for.
     pub(super) fn drain(&mut self) {
-        let waits = |copy: &Copy<'_>| copy.staged.ring == 1 && (copy.boundary > 0 || copy.pipeline.between.is_some());
+        let waits = |copy: &Copy<'_>| {
+            copy.staged.ring == 1 && (copy.staged.attach.loops > 0 || copy.pipeline.between.is_some())
+        };
         let stores = self.commits();
-        let waited = |copy: &Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
+        let waited = |copy: &Copy<'_>| {
+            stores.iter().any(|other| other.staged.attach.loops == copy.staged.attach.loops && waits(other))
+        };
         if !stores.iter().all(waited) {
             self.b.begin_elect();
             self.b.bulk_wait_group_read(0);

@@ -2,17 +2,17 @@
 
 use super::Analysed;
 use super::staged::{Staged, Way};
-use crate::domain::{AxisId, Unit};
+use crate::domain::Unit;
 use crate::program::Stage;
-use crate::schedule::{self, taken};
+use crate::schedule::{self, Attach, taken};
 
-/// The stages that take what a copy holds, which stands in a loop of the stage with position `at`.
-pub(crate) fn consumers(analysed: &[Analysed], at: usize, staged: &Staged) -> Vec<usize> {
+/// The stages that take what a copy holds.
+pub(crate) fn consumers(analysed: &[Analysed], staged: &Staged) -> Vec<usize> {
     let takes = |n: &usize| {
         let reads = analysed[*n].accesses.iter().filter(|access| !access.is_write);
         reads.into_iter().any(|access| staged.is_for(access.parameter, access.value))
     };
-    under(analysed, at, staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
+    under(analysed, &staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
 }
 
 /// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand
@@ -21,23 +21,15 @@ pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(us
     let host = &analysed[at].stage;
     // A copy without a place is refused.
     match copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text)) {
-        Some(leaf) => under(analysed, at, Some(leaf)),
+        Some(leaf) => under(analysed, &Attach::new(at, host, leaf, Unit::Cta)),
         None => vec![(at, vec![at])],
     }
 }
 
-/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its
-/// loops.
-pub(crate) fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, Vec<usize>)> {
-    let host = &analysed[at].stage;
-    // Any axis of the grid is around the whole block.
-    let leaf = leaf.or(host.distribution.grid.first().copied());
-    let place = leaf.map(|leaf| schedule::Attach::new(at, host, leaf, Unit::Cta));
+/// The stages inside a place, each with the stages around it, from the one whose loops the place is in.
+pub(crate) fn under(analysed: &[Analysed], place: &Attach) -> Vec<(usize, Vec<usize>)> {
     let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
-    let chain = |n: usize| match &place {
-        Some(place) => Some((n, schedule::chain_under(&stage, n, place)?)),
-        None => (n == at).then(|| (n, vec![n])),
-    };
+    let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, place)?));
     // What threads fetch, they fetch from the tensor.
     (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
 }
@@ -65,14 +57,14 @@ impl ProducerConsumers {
         Self::new(stages[at].stage.role?, readers, false)
     }
 
-    /// Those of a copy that stands in the loops of the stage with a position.
-    pub fn of_copy(stages: &[Analysed], at: usize, staged: &Staged) -> Option<Self> {
+    /// Those of a copy.
+    pub fn of_copy(stages: &[Analysed], staged: &Staged) -> Option<Self> {
         match staged.way {
             Way::Load => {
-                let readers = consumers(stages, at, staged).into_iter().filter_map(|n| stages[n].stage.role);
+                let readers = consumers(stages, staged).into_iter().filter_map(|n| stages[n].stage.role);
                 Self::new(staged.role?, readers, staged.multicast.is_some())
             }
-            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter(), false),
+            Way::Store => Self::new(stages[staged.attach.stage].stage.role?, staged.role.into_iter(), false),
         }
     }
 

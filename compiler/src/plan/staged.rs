@@ -4,11 +4,11 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
-use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::Evict;
 use crate::layout::{self, Path};
 use crate::region::Interval;
+use crate::schedule::Attach;
 use crate::source::Span;
 
 /// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed,
@@ -50,8 +50,8 @@ pub struct Staged {
     pub format: Format,
     /// The blocks of a cluster that take it together; none if each block has its own.
     pub multicast: Option<Multicast>,
-    /// The sequential loop of the stage that an instance stands in; none for the block as a whole.
-    pub attach: Option<AxisId>,
+    /// Where an instance stands: in a sequential loop, or in the block as a whole.
+    pub attach: Attach,
     /// The axes of the TMA domain, outermost first.
     pub axes: Vec<Axis>,
     /// Which instructions copy an instance.

@@ -90,6 +90,16 @@ impl Attach {
             found.map(|(n, l)| (*l, ((dims + n) as Var, parent.facts.normal(&axes[*l].extent)))).unzip();
         Self { stage, leaf, loops: around_loops.len(), around, iterations, owner }
     }
+
+    /// The loop of `parent`, whose place it is, that it stands in; none if it stands in its block.
+    pub fn innermost(&self) -> Option<AxisId> {
+        (self.loops > 0).then_some(self.leaf)
+    }
+
+    /// Whether that loop is one over terms, or stands in one.
+    pub fn is_inside_reduction(&self, parent: &Stage) -> bool {
+        self.innermost().is_some_and(|leaf| parent.is_inside_reduction(leaf))
+    }
 }
 
 /// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or

@@ -70,7 +70,7 @@ pub use ping_pong::Turns;
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use raster::Raster;
-pub(crate) use roles::named;
+pub(crate) use roles::role_of;
 pub use roles::{Role, role_name};
 use roots::{Roots, Unscheduled, outermost_reductions};
 pub use stage::{Along, Reduced, Stage};

@@ -215,7 +215,7 @@ fn clauses<'a>(program: &'a Program, stage: &Stage) -> Option<&'a ast::Clauses> 
 }
 
 /// The role that a clause names; none if it names none, or one that there is not.
-pub(crate) fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnostics) -> Option<usize> {
+fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnostics) -> Option<usize> {
     let by = clauses.by.as_ref()?;
     let found = roles.iter().position(|role| role.name == by.text);
     if found.is_none() && roles.is_empty() {
@@ -230,26 +230,39 @@ pub(crate) fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnost
 /// Gives every stage its role, consumers first.
 pub(super) fn assign(program: &Program, roles: &[Role], stages: &mut [Stage], diags: &mut Diagnostics) {
     for at in 0..stages.len() {
-        let before = diags.found().len();
-        let said = clauses(program, &stages[at]).and_then(|clauses| named(roles, clauses, diags));
-        if roles.is_empty() || diags.found().len() > before {
-            continue;
-        }
         // Consumers were placed before what they read.
-        let mut consumers: Vec<usize> = readers(stages, at).into_iter().filter_map(|n| stages[n].role).collect();
-        consumers.sort_unstable();
-        consumers.dedup();
+        let consumers = readers(stages, at).into_iter().filter_map(|n| stages[n].role).collect();
         let beside = stages[at].beside.as_ref().and_then(|beside| stages[beside.stage].role);
-        let only = (roles.len() == 1).then_some(0);
-        let role = said.or(only).or(beside).or(if consumers.len() == 1 { consumers.first().copied() } else { None });
-        if role.is_none() {
-            let consumers = consumers.iter().map(|role| roles[*role].name.clone()).collect();
-            let known = roles.iter().map(|role| role.name.clone()).collect();
-            let (stage, span) = (stages[at].name.clone(), stages[at].span);
-            diags.report(UnsaidRole { stage, consumers, known, span });
-        }
-        stages[at].role = role;
+        let stage = &stages[at];
+        let clauses = clauses(program, stage);
+        stages[at].role = role_of((&stage.name, stage.span), clauses, roles, (beside, consumers), diags);
     }
+}
+
+/// The role that makes something: the one that its clauses name, else the only one, else `otherwise`, else that of its
+/// consumers, if it is one.
+pub(crate) fn role_of(
+    (name, span): (&str, Span),
+    clauses: Option<&ast::Clauses>,
+    roles: &[Role],
+    (otherwise, mut consumers): (Option<usize>, Vec<usize>),
+    diags: &mut Diagnostics,
+) -> Option<usize> {
+    let before = diags.found().len();
+    let said = clauses.and_then(|clauses| named(roles, clauses, diags));
+    if roles.is_empty() || diags.found().len() > before {
+        return None;
+    }
+    consumers.sort_unstable();
+    consumers.dedup();
+    let only = (roles.len() == 1).then_some(0);
+    let role = said.or(only).or(otherwise).or(if consumers.len() == 1 { consumers.first().copied() } else { None });
+    if role.is_none() {
+        let consumers = consumers.iter().map(|role| roles[*role].name.clone()).collect();
+        let known = roles.iter().map(|role| role.name.clone()).collect();
+        diags.report(UnsaidRole { stage: name.to_owned(), consumers, known, span });
+    }
+    role
 }
 
 /// The stages that read what the stage with a position holds.

@@ -4,10 +4,8 @@ use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
-use crate::diag::codes::{
-    AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, SharedBudget, UnsaidRole,
-};
-use crate::domain::{AxisId, AxisKind, Binding};
+use crate::diag::codes::{AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, SharedBudget};
+use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
 use crate::plan::Analysed;
@@ -15,7 +13,7 @@ use crate::plan::roles::{ProducerConsumers, consumers, readers, under};
 use crate::plan::staged::{Axis, Staged, Way};
 use crate::program::{Program, Stage, expressions};
 use crate::schedule::accesses::Access;
-use crate::schedule::{self, Role, cta_rank};
+use crate::schedule::{self, Attach, Role, cta_rank};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use crate::target::SHARED_BYTES;
@@ -25,8 +23,7 @@ use crate::target::SHARED_BYTES;
 /// with all of them, and what it does after an iteration.
 fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> bool {
     let host = &analysed[at].stage;
-    let sequence = host.sequence();
-    let loops = staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |n| n + 1);
+    let loops = staged.attach.loops;
     let shared = analysed.iter().map(|a| &a.stage).filter(|s| s.arrives());
     let mut places = shared.filter_map(|s| s.attach.as_ref()).filter(|attach| attach.stage == at);
     host.across_blocks().next().is_some()
@@ -56,8 +53,8 @@ pub fn stage_copies(
             continue;
         }
         // Of tiles that follow each other, who makes a copy for itself takes one at a time.
-        if let (Some(ring), true) = (&copy.ast.clauses.ring, staged.ring > 1 && staged.attach.is_none())
-            && ProducerConsumers::of_copy(analysed, at, &staged).is_none_or(|between| between.consumers.is_empty())
+        if let (Some(ring), true) = (&copy.ast.clauses.ring, staged.ring > 1 && staged.attach.loops == 0)
+            && ProducerConsumers::of_copy(analysed, &staged).is_none_or(|between| between.consumers.is_empty())
         {
             one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
             continue;
@@ -178,32 +175,14 @@ impl<'a> One<'a> {
     /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what
     /// is copied.
     fn role(&mut self, roles: &[Role], analysed: &[Analysed], at: usize, staged: &Staged) -> Option<usize> {
-        let clauses = &self.copy.ast.clauses;
-        if clauses.by.is_some() {
-            return schedule::named(roles, clauses, self.diags);
-        }
         let writer = analysed[at].stage.role;
-        let mut consumers: Vec<usize> = match staged.way {
+        let consumers: Vec<usize> = match staged.way {
             Way::Store => writer.into_iter().collect(),
-            Way::Load => consumers(analysed, at, staged).into_iter().filter_map(|n| analysed[n].stage.role).collect(),
+            Way::Load => consumers(analysed, staged).into_iter().filter_map(|n| analysed[n].stage.role).collect(),
         };
-        consumers.sort_unstable();
-        consumers.dedup();
-        match consumers[..] {
-            _ if roles.is_empty() => None,
-            [] => writer,
-            [only] => Some(only),
-            _ => {
-                let name = |role: usize| roles[role].name.clone();
-                self.diags.report(UnsaidRole {
-                    stage: staged.name.clone(),
-                    consumers: consumers.into_iter().map(name).collect(),
-                    known: (0..roles.len()).map(name).collect(),
-                    span: self.copy.ast.head,
-                });
-                None
-            }
-        }
+        let otherwise = writer.filter(|_| consumers.is_empty());
+        let ast::StagedCopy { clauses, head, .. } = &self.copy.ast;
+        schedule::role_of((&staged.name, *head), Some(clauses), roles, (otherwise, consumers), self.diags)
     }
 
     /// The first stage that reads or writes a tensor.
@@ -219,7 +198,8 @@ impl<'a> One<'a> {
             let host = self.analysed.iter().position(|other| other.stage.name == a.stage.name);
             // Who reads the tensor stands inside.
             let is_around = |leaf: AxisId| {
-                host.is_some_and(|host| under(self.analysed, host, Some(leaf)).iter().any(|(n, _)| accesses(n)))
+                let place = host.map(|host| Attach::new(host, &a.stage, leaf, Unit::Cta));
+                place.is_some_and(|place| under(self.analysed, &place).iter().any(|(n, _)| accesses(n)))
             };
             let terms = domain.leaves.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
             let fits = |(at, leaf): &(usize, &usize)| {
@@ -271,7 +251,7 @@ impl<'a> One<'a> {
         }
         let Analysed { stage, symbolic, holes, .. } = host;
         let found = plan(
-            Around { stage, symbolic, holes, along: along.as_ref() },
+            Around { stage, at, symbolic, holes, along: along.as_ref() },
             &readers,
             (parameter, tensor),
             self.copy,

@@ -92,7 +92,7 @@ fn surrounds_terms_alone(reader: &Analysed, axis: AxisId) -> bool {
     let terms = sequence.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
     let is_inside = |leaf: &AxisId| sequence.iter().position(|l| l == leaf) >= Some(terms.unwrap_or(sequence.len()));
     let threads = |leaf: &AxisId| Unit::of(domain.axes[*leaf].binding) > Some(Unit::Cta);
-    let waits = reader.staged.iter().any(|s| s.way == Way::Load && s.attach.is_some_and(|leaf| is_inside(&leaf)));
+    let waits = reader.staged.iter().any(|s| s.way == Way::Load && is_inside(&s.attach.leaf));
     leaves.iter().any(is_inside) || waits && leaves.iter().any(threads)
 }
 

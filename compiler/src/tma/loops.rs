@@ -7,55 +7,23 @@
 use tilewright_kernel::Algorithm;
 
 use super::rules::Refused;
-use crate::domain::{AxisId, Binding, Symbolic, Unit};
+use crate::domain::{Binding, Symbolic, Unit};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::region::{Inner, Inside, Sum};
 use crate::schedule::accesses::Access;
-use crate::schedule::{Stage, extreme};
+use crate::schedule::{Attach, Stage, extreme};
 use crate::source::ast;
 
-/// Where the instances of a staged copy stand in their stage.
-pub(super) struct Attach<'a> {
-    pub stage: &'a Stage,
-    /// The sequential loop, if it is one.
-    pub leaf: Option<AxisId>,
-}
-
-impl<'a> Attach<'a> {
-    /// The leaf of `stage` called `axis`. An instance belongs to a block.
-    pub fn new(stage: &'a Stage, axis: &ast::Name) -> Result<Self, Refused> {
-        let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
-        match stage.domain.axes[leaf].binding {
-            _ if stage.owner > Unit::Cta => Err(Refused::AttachInsideBlock(axis.span)),
-            // Every axis of blocks lies around every sequential one.
-            Binding::Grid | Binding::Cta => Ok(Self { stage, leaf: None }),
-            Binding::Serial | Binding::Unroll(_) => Ok(Self { stage, leaf: Some(leaf) }),
-            _ => Err(Refused::AttachInsideBlock(axis.span)),
+/// Where the instances of a copy stand that the stage with a position has at `axis`. An instance belongs to a block.
+pub(super) fn place(at: usize, stage: &Stage, axis: &ast::Name) -> Result<Attach, Refused> {
+    let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
+    match stage.domain.axes[leaf].binding {
+        _ if stage.owner > Unit::Cta => Err(Refused::AttachInsideBlock(axis.span)),
+        // Every axis of blocks lies around every sequential one.
+        Binding::Grid | Binding::Cta | Binding::Serial | Binding::Unroll(_) => {
+            Ok(Attach::new(at, stage, leaf, Unit::Cta))
         }
-    }
-
-    /// Whether the leaf with a position among those of the stage is around an instance.
-    fn is_around(&self, position: usize) -> bool {
-        let domain = &self.stage.domain;
-        match domain.axes[domain.leaves[position]].binding {
-            binding if binding.is_of_blocks() => true,
-            binding => {
-                let at = self.leaf.and_then(|leaf| domain.leaves.iter().position(|l| *l == leaf));
-                binding.is_sequential() && at.is_some_and(|at| position <= at)
-            }
-        }
-    }
-
-    /// Whether instances at the attach point follow each other.
-    pub fn has_next(&self) -> bool {
-        // Without a loop of its own it stands in the tiles.
-        let leaf = self.leaf.or(self.stage.distribution.grid.first().copied());
-        leaf.is_some_and(|leaf| self.stage.has_next(leaf))
-    }
-
-    /// Whether the attach point is a loop over terms, or stands in one.
-    pub fn is_inside_reduction(&self) -> bool {
-        self.leaf.is_some_and(|leaf| self.stage.is_inside_reduction(leaf))
+        _ => Err(Refused::AttachInsideBlock(axis.span)),
     }
 }
 
@@ -87,7 +55,7 @@ pub(super) struct Loops {
 
 impl Loops {
     /// Those of `reader` that one of `accesses` depends on.
-    pub fn new(reader: &Reader<'_>, attach: &Attach<'_>, accesses: &[&Access]) -> Result<Self, Refused> {
+    pub fn new(reader: &Reader<'_>, attach: &Attach, accesses: &[&Access]) -> Result<Self, Refused> {
         let mut loops: Vec<Inner> = Vec::new();
         let mut around: Vec<(Var, Expr)> = Vec::new();
         for (n, (stage, symbolic)) in reader.chain.iter().enumerate() {
@@ -104,7 +72,7 @@ impl Loops {
                 }
                 let axis = &stage.domain.axes[*leaf];
                 let extent = facts.normal(&axis.extent);
-                if n == 0 && attach.is_around(position) {
+                if n == 0 && attach.around.contains(leaf) {
                     around.push((var, extent));
                     continue;
                 }

@@ -8,7 +8,7 @@ use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 use super::allocation::{TileOp, TileOpKind};
 use super::cover;
 use super::layout::Written;
-use super::loops::{Attach, Loops, Reader};
+use super::loops::{self, Loops, Reader};
 use super::multicast::Along;
 use super::rules::Refused;
 use super::view::{View, ViewAxis};
@@ -21,7 +21,7 @@ use crate::program;
 use crate::program::expressions;
 use crate::region::{Interval, interval};
 use crate::schedule::accesses::Access;
-use crate::schedule::{self, Stage};
+use crate::schedule::{self, Attach, Stage};
 use crate::source::{Span, ast};
 
 /// What is known of the stage that reads or writes a staged copy.
@@ -29,6 +29,8 @@ use crate::source::{Span, ast};
 pub struct Around<'a> {
     /// The stage.
     pub stage: &'a Stage,
+    /// Its position among all.
+    pub at: usize,
     /// Its index maps.
     pub symbolic: &'a Symbolic,
     /// Its predicates.
@@ -59,12 +61,12 @@ pub fn plan(
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
     let taken = |a: &Access| serves.as_ref().is_none_or(|s| a.value.is_some_and(|value| s.contains(&value)));
     let is_own = |a: &Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
-    let attach = Attach::new(stage, &at.axis)?;
-    let mut served = served(readers, &attach, way, &is_own)?;
+    let attach = loops::place(around.at, stage, &at.axis)?;
+    let mut served = served(readers, (stage, &attach), way, &is_own)?;
     if served.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
     }
-    if way == Way::Store && attach.is_inside_reduction() {
+    if way == Way::Store && attach.is_inside_reduction(stage) {
         return Err(Refused::InsideReduction(at.axis.span));
     }
     let ring = ring(copy, stage, &attach)?;
@@ -103,7 +105,7 @@ pub fn plan(
         element,
         format: Format::of(element),
         multicast: None,
-        attach: attach.leaf,
+        attach,
         outer: Staged::natural(axes.len()),
         axes,
         form: Form::Tiles(NotRuns::Granule),
@@ -154,14 +156,14 @@ struct Served<'a> {
 /// The accesses of the readers that a copy serves, or those of the stage that writes it.
 fn served<'a>(
     readers: &[Reader<'a>],
-    attach: &Attach<'_>,
+    (host, attach): (&Stage, &Attach),
     way: Way,
     is_own: &dyn Fn(&Access) -> bool,
 ) -> Result<Vec<Served<'a>>, Refused> {
     let mut found = Vec::new();
     for reader in readers {
         let mut own: Vec<&Access> = reader.accesses.iter().filter(|a| is_own(a)).collect();
-        if way == Way::Load && attach.is_inside_reduction() {
+        if way == Way::Load && attach.is_inside_reduction(host) {
             // What is read before the terms and after them is read from the tensor.
             own.retain(|read| reader.is_inner() || read.in_terms);
         }
@@ -173,12 +175,12 @@ fn served<'a>(
 }
 
 /// How many buffers a copy has.
-fn ring(copy: &ast::StagedCopy, stage: &Stage, attach: &Attach<'_>) -> Result<u32, Refused> {
+fn ring(copy: &ast::StagedCopy, stage: &Stage, attach: &Attach) -> Result<u32, Refused> {
     let Some(written) = &copy.clauses.ring else { return Ok(1) };
     let slots = schedule::literal(&stage.program, &stage.facts, &written.value);
     let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
     let ring = known.ok_or(Refused::Ring(slots, written.span))?;
-    if ring > 1 && !attach.has_next() {
+    if ring > 1 && !stage.has_next(attach.leaf) {
         return Err(Refused::RingWithoutLoop(written.span));
     }
     Ok(ring)

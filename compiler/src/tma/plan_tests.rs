@@ -37,7 +37,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
     let tensor = expressions::tensor(&program, parameter as u16).expect("it is a tensor");
     let holes = crate::holes::analyse(&stage.domain, &facts);
-    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, along: None };
+    let around = Around { stage: &stage, at: 0, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
     let staged = plan(around, &readers, (parameter as u16, tensor), copy, None)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
@@ -407,7 +407,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let accesses = accesses::collect_served(&program, &facts, &stage, &symbolic, &|_, _, _| false);
     let accesses = accesses.expect("the kernel is small").tensors;
     let holes = crate::holes::analyse(&stage.domain, &facts);
-    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, along: None };
+    let around = Around { stage: &stage, at: 0, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");

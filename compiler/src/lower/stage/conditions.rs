@@ -137,7 +137,7 @@ impl Nest<'_, '_> {
         };
         let combines = self.combines() && goal == Goal::Accumulate && !self.is_in_terms() && loops <= self.split;
         combines
-            || self.copies.iter().any(|copy| copy.boundary >= loops)
+            || self.copies.iter().any(|copy| copy.staged.attach.loops >= loops)
             || self.children.iter().any(inner)
             || self.besides.iter().any(|(_, boundary)| *boundary >= loops)
     }
@@ -159,7 +159,7 @@ impl Nest<'_, '_> {
         // knows: it is in the iteration.
         let ahead = |copy: &Copy<'_>| {
             let is_ring = copy.staged.ring > 1 && copy.staged.way == Way::Load;
-            copy.boundary == loops && is_ring && copy.pipeline.between.is_none()
+            copy.staged.attach.loops == loops && is_ring && copy.pipeline.between.is_none()
         };
         let fetched = |(at, boundary): &(usize, usize)| {
             let stage = &self.around.stages[*at].stage;
