@@ -4,23 +4,13 @@ use super::nest::{Given, Loop, Nest, Step};
 use super::{Plan, bound};
 use crate::compose::ast::{Expr, Extent, Index, LETTERS, Schedule};
 
+/// A read: its reader, the tensor, its indices.
+type Read = (String, String, Vec<Index>);
+
 impl Plan<'_> {
     /// A copy of an input or an intermediate.
     pub(super) fn copy(&mut self, number: usize) {
-        let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
-        for equation in &self.kernel.equations {
-            equation.value.walk(&mut |e| {
-                let Expr::Read(tensor, indices, _) = e else { return };
-                reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
-                let mut inside: Vec<&Index> = indices.iter().collect();
-                while let Some(index) = inside.pop() {
-                    if let Index::Gather(tensor, indices, _) = index {
-                        reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
-                    }
-                    inside.extend(index.parts());
-                }
-            });
-        }
+        let mut reads = self.reads();
         if reads.is_empty() {
             return;
         }
@@ -38,27 +28,7 @@ impl Plan<'_> {
         if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
             reads.retain(|r| of_stage(&r.1));
         }
-        let tma = [
-            "tma",
-            "box",
-            "tile",
-            "tile-ops",
-            "swizzle-128",
-            "swizzled-tile",
-            "l2",
-            "l2-promote",
-            "fill-zero",
-            "fill-any",
-        ];
-        let more =
-            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
-        let via = match self.rng.below(10) {
-            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
-            0..9 if self.wants(&["cp_async"]) => "cp_async",
-            0..4 => "tma",
-            4..6 => "cp_async",
-            _ => "",
-        };
+        let via = self.via();
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
         }
@@ -151,8 +121,52 @@ impl Plan<'_> {
         });
     }
 
+    /// Reader, tensor and indices of every read, those of indices included.
+    fn reads(&self) -> Vec<Read> {
+        let mut reads: Vec<Read> = Vec::new();
+        for equation in &self.kernel.equations {
+            equation.value.walk(&mut |e| {
+                let Expr::Read(tensor, indices, _) = e else { return };
+                reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                let mut inside: Vec<&Index> = indices.iter().collect();
+                while let Some(index) = inside.pop() {
+                    if let Index::Gather(tensor, indices, _) = index {
+                        reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                    }
+                    inside.extend(index.parts());
+                }
+            });
+        }
+        reads
+    }
+
+    /// By which instructions it is copied.
+    fn via(&mut self) -> &'static str {
+        let tma = [
+            "tma",
+            "box",
+            "tile",
+            "tile-ops",
+            "swizzle-128",
+            "swizzled-tile",
+            "l2",
+            "l2-promote",
+            "fill-zero",
+            "fill-any",
+        ];
+        let more =
+            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
+        match self.rng.below(10) {
+            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
+            0..9 if self.wants(&["cp_async"]) => "cp_async",
+            0..4 => "tma",
+            4..6 => "cp_async",
+            _ => "",
+        }
+    }
+
     /// Whether the accelerator can copy what a read needs: an interval of each axis of rows of whole 16 bytes.
-    fn copied_whole(&self, (_, tensor, indices): &(String, String, Vec<Index>)) -> bool {
+    fn copied_whole(&self, (_, tensor, indices): &Read) -> bool {
         let Some(input) = self.kernel.inputs.iter().find(|i| i.name == *tensor) else { return false };
         let granule = 16 / self.kernel.ty.bytes() as i64;
         let rows = input.shape.last().is_some_and(|e| {
