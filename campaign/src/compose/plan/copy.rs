@@ -14,20 +14,7 @@ impl Plan<'_> {
         if reads.is_empty() {
             return;
         }
-        // Another copy of the same tensor; a copy for a stage; a copy of a stage.
-        let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
-        if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {
-            reads.retain(|r| Some(&r.1) == copied.as_ref());
-        }
-        let kernel = &*self.kernel;
-        let output = |name: &String| kernel.equation(name).is_some_and(|e| e.output);
-        let of_stage = |name: &String| kernel.equation(name).is_some();
-        if self.wants(&["copy-in-stage", "role-chain"]) && reads.iter().any(|r| !output(&r.0)) {
-            reads.retain(|r| !output(&r.0));
-        }
-        if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
-            reads.retain(|r| of_stage(&r.1));
-        }
+        self.prefer(&mut reads);
         let via = self.via();
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
@@ -138,6 +125,24 @@ impl Plan<'_> {
             });
         }
         reads
+    }
+
+    /// Keeps the reads that have a wanted feature, if there are such: another copy of the same tensor, a copy for a stage,
+    /// a copy of a stage.
+    fn prefer(&mut self, reads: &mut Vec<Read>) {
+        let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
+        if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {
+            reads.retain(|r| Some(&r.1) == copied.as_ref());
+        }
+        let kernel = &*self.kernel;
+        let output = |name: &String| kernel.equation(name).is_some_and(|e| e.output);
+        let of_stage = |name: &String| kernel.equation(name).is_some();
+        if self.wants(&["copy-in-stage", "role-chain"]) && reads.iter().any(|r| !output(&r.0)) {
+            reads.retain(|r| !output(&r.0));
+        }
+        if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
+            reads.retain(|r| of_stage(&r.1));
+        }
     }
 
     /// By which instructions it is copied.

@@ -95,21 +95,7 @@ impl Plan<'_> {
         }
         self.swizzle(&mut nest);
         self.grid(&mut nest);
-        let short = if self.wants(&["unroll"]) { 60 } else { 25 };
-        let long = if self.wants(&["unroll-by"]) { 50 } else { 4 };
-        for l in &mut nest.loops {
-            match l.given {
-                Given::Vector => nest.ops.push(format!("vectorize {}", l.name)),
-                Given::Serial if l.most.is_some_and(|m| m <= 4) && self.rng.chance(short) => {
-                    nest.ops.push(format!("unroll {}", l.name));
-                    l.given = Given::Unrolled;
-                }
-                Given::Serial if self.rng.chance(long) => {
-                    nest.ops.push(format!("unroll {} by {}", l.name, self.rng.pick(&[2, 3])));
-                }
-                _ => {}
-            }
-        }
+        self.unroll(&mut nest);
         self.reduce(&mut nest);
         self.push(output.name.clone(), String::new(), None, role.into_iter().collect(), nest.ops.clone(), &nest);
         self.nests.push((output.name.clone(), nest));
@@ -203,6 +189,25 @@ impl Plan<'_> {
             };
             nest.ops.push(format!("bind {}: grid{raster}", names.join(", ")));
             grid.iter().for_each(|n| nest.loops[*n].given = Given::Grid);
+        }
+    }
+
+    /// Vectors, and loops that are written out.
+    fn unroll(&mut self, nest: &mut Nest) {
+        let short = if self.wants(&["unroll"]) { 60 } else { 25 };
+        let long = if self.wants(&["unroll-by"]) { 50 } else { 4 };
+        for l in &mut nest.loops {
+            match l.given {
+                Given::Vector => nest.ops.push(format!("vectorize {}", l.name)),
+                Given::Serial if l.most.is_some_and(|m| m <= 4) && self.rng.chance(short) => {
+                    nest.ops.push(format!("unroll {}", l.name));
+                    l.given = Given::Unrolled;
+                }
+                Given::Serial if self.rng.chance(long) => {
+                    nest.ops.push(format!("unroll {} by {}", l.name, self.rng.pick(&[2, 3])));
+                }
+                _ => {}
+            }
         }
     }
 }

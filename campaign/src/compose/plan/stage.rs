@@ -282,23 +282,7 @@ impl Plan<'_> {
         } else {
             ""
         };
-        if !self.wants(&["region-flat"]) && self.chance(8, &["region"]) {
-            own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
-        } else if self.chance(4, &["region-flat"]) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
-            // A run of elements, which is one axis from the beginning.
-            let name = own.name("f");
-            own.ops.push(format!("region flat -> {name}"));
-            let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
-            own.loops = vec![Loop {
-                name,
-                roots,
-                reduced: false,
-                most: None,
-                inner: false,
-                step: Some(1),
-                given: Given::Serial,
-            }];
-        }
+        self.region(&mut own, via);
         self.odd(&mut own, 10);
         let halves = self.kernel.ty == Type::F16;
         let lanes = via == "cp_async" && (halves || self.rng.chance(40));
@@ -343,6 +327,27 @@ impl Plan<'_> {
             self.layout(&mut own);
         }
         (format!("{memory}{per}"), clauses, own.ops.clone(), own)
+    }
+
+    /// Which elements it has: more than are asked for, exactly those, or a flat run of them.
+    fn region(&mut self, own: &mut Nest, via: &str) {
+        if !self.wants(&["region-flat"]) && self.chance(8, &["region"]) {
+            own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
+        } else if self.chance(4, &["region-flat"]) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
+            // A run of elements, which is one axis from the beginning.
+            let name = own.name("f");
+            own.ops.push(format!("region flat -> {name}"));
+            let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
+            own.loops = vec![Loop {
+                name,
+                roots,
+                reduced: false,
+                most: None,
+                inner: false,
+                step: Some(1),
+                given: Given::Serial,
+            }];
+        }
     }
 
     /// The axes of a buffer in another order, with padding or a swizzle.
