@@ -127,8 +127,8 @@ impl Plan<'_> {
         reads
     }
 
-    /// Keeps the reads that have a wanted feature, if there are such: another copy of the same tensor, a copy for a stage,
-    /// a copy of a stage.
+    /// Keeps the reads that have a wanted feature, if there are such. Features are another copy of the same tensor, a
+    /// copy for a stage, and a copy of a stage.
     fn prefer(&mut self, reads: &mut Vec<Read>) {
         let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
         if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {

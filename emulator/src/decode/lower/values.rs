@@ -9,7 +9,7 @@ use crate::decode::slots::{Slots, immediate};
 use crate::memory::region::GRID_WORKSPACE;
 use crate::num::format::Round;
 
-/// Where the part of the reserved shared memory begins that is for libraries: the manual names the offset and not its value.
+/// Where the part of the reserved shared memory for libraries begins: the manual names the offset and not its value.
 const RESERVED_LIBRARY: u32 = 256;
 
 impl Lowering<'_> {
