@@ -320,6 +320,27 @@ fn every_room_says_what_is_in_it() {
     }
 }
 
+/// The most lines of a file that says nothing about its length; tests are not counted.
+const LINES: usize = 500;
+
+#[test]
+fn long_files_say_why() {
+    let is_test = |file: &File| {
+        let folders = ["tests", "ui-tests", "examples"];
+        file.path.ends_with("tests.rs") || file.path.split('/').any(|part| folders.contains(&part))
+    };
+    let mut wrong = Vec::new();
+    for file in files(".", &["rs"]).iter().filter(|file| !is_test(file)) {
+        let code = file.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let mut header = code.lines().take_while(|line| line.starts_with("//!"));
+        let lines = code.lines().count();
+        if lines > LINES && !header.any(|line| line.contains("longer than 500 lines")) {
+            wrong.push(format!("{}: {lines}", file.path));
+        }
+    }
+    assert!(wrong.is_empty(), "files of more than {LINES} lines whose header does not say why:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn no_text_names_a_machine() {
     let needles = [["/", "root", "/"].concat(), ["/", "work", "/"].concat()];

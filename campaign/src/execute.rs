@@ -10,10 +10,10 @@ use tilewright::{Device, EmulatorOptions, ReferenceOutput};
 use tilewright::{e4m3, e5m2, tf32};
 use tilewright_emulator::{Arg, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
 use tilewright_kernel::format::Format;
-use tilewright_kernel::info::{Argument, Entry, ParameterKind};
+use tilewright_kernel::info::{Argument, Entry, Parameter as Declared, ParameterKind};
 use tilewright_kernel::{ElementType, KernelInfo};
 
-use crate::ast::{Dims, Kernel, Role};
+use crate::ast::{Dims, Kernel, Parameter, Role};
 use crate::case::Failure;
 use crate::proved::values_of;
 use crate::rng::Rng;
@@ -102,6 +102,59 @@ pub enum Ran {
     Undetermined,
 }
 
+/// Puts a tensor with random elements into the emulator's memory, and the same elements where the reference reads them.
+fn place(
+    (memory, device): (&Memory, &Device),
+    (declared, parameter, alignment): (&Declared, &Parameter, u64),
+    dims: &Dims,
+    wild: bool,
+    rng: &mut Rng,
+) -> Result<(Placed, HostArg<'static>), (&'static str, String)> {
+    let width = u64::from(declared.element.bytes());
+    let (shape, strides) = (parameter.sizes(dims), parameter.pitch(dims));
+    let offsets = offsets(&shape, &strides, width as i64);
+    let span = offsets.iter().max().map_or(0, |last| last + width);
+    let mut before = vec![PATTERN; span as usize];
+    for at in &offsets {
+        let element = random_element(declared.element, wild, rng);
+        before[*at as usize..][..element.len()].copy_from_slice(&element);
+    }
+    let lead = alignment * (2 * rng.range(0, 3) as u64 + 1);
+    let bytes = lead + span + TAIL;
+    let allocation = memory.alloc(bytes, &declared.name).map_err(|e| ("emulator-memory", e.to_string()))?;
+    let placed_offsets = offsets.clone();
+    let placed = Placed { allocation, bytes, lead, span, offsets, before: before.clone(), width, role: parameter.role };
+    let writable = parameter.role != Role::Input;
+    let size = |n: &i64| usize::try_from(*n).unwrap_or(0);
+    let layout: (Vec<usize>, Vec<usize>) = (shape.iter().map(size).collect(), strides.iter().map(size).collect());
+    let elements: Vec<u8> =
+        placed_offsets.iter().flat_map(|at| before[*at as usize..][..width as usize].iter().copied()).collect();
+    let tensor = DynamicTensor::new(device, declared.element, (&layout.0, &layout.1), &elements, PATTERN);
+    let tensor = tensor.map_err(|e| ("host-memory", e.to_string()))?;
+    Ok((placed, HostArg::dynamic(&tensor, writable)))
+}
+
+/// The memory that a launch may touch.
+fn extents(info: &KernelInfo, placed: &[Option<Placed>], shared: &[(u64, u64)]) -> Vec<Extent> {
+    (placed.iter().zip(info.parameters.iter()))
+        .filter_map(|(t, p)| t.as_ref().map(|t| (t, p)))
+        .map(|(t, p)| Extent {
+            base: t.allocation + t.lead,
+            bytes: t.span,
+            label: p.name.to_string(),
+            element: t.width as u32,
+            read_only: t.role == Role::Input,
+        })
+        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Extent {
+            base: *base,
+            bytes: *bytes,
+            label: workspace.name.to_string(),
+            element: workspace.element.bytes(),
+            read_only: false,
+        }))
+        .collect()
+}
+
 /// Runs a kernel for some sizes with random data.
 ///
 /// # Errors
@@ -121,7 +174,6 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         let Some(parameter) = kernel.parameter(&declared.name) else {
             return Err(fail("parameters", format!("unknown parameter {}", declared.name)));
         };
-        let width = u64::from(declared.element.bytes());
         let ParameterKind::Tensor(tensor) = &declared.kind else {
             let bytes = random_element(declared.element, wild, rng);
             let mut bits = [0_u8; 8];
@@ -131,38 +183,12 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             placed.push(None);
             continue;
         };
-        let (shape, strides) = (parameter.sizes(dims), parameter.pitch(dims));
-        let offsets = offsets(&shape, &strides, width as i64);
-        let span = offsets.iter().max().map_or(0, |last| last + width);
-        let mut before = vec![PATTERN; span as usize];
-        for at in &offsets {
-            let element = random_element(declared.element, wild, rng);
-            before[*at as usize..][..element.len()].copy_from_slice(&element);
-        }
         let alignment = u64::from(tensor.alignment.max(1));
-        let lead = alignment * (2 * rng.range(0, 3) as u64 + 1);
-        let bytes = lead + span + TAIL;
-        let error = |e: tilewright_emulator::Error| fail("emulator-memory", e.to_string());
-        let allocation = memory.alloc(bytes, &declared.name).map_err(error)?;
-        let placed_offsets = offsets.clone();
-        placed.push(Some(Placed {
-            allocation,
-            bytes,
-            lead,
-            span,
-            offsets,
-            before: before.clone(),
-            width,
-            role: parameter.role,
-        }));
+        let (tensor, argument) = place((&memory, &device), (declared, parameter, alignment), dims, wild, rng)
+            .map_err(|(class, detail)| fail(class, detail))?;
+        placed.push(Some(tensor));
         scalars.push(Vec::new());
-        let writable = parameter.role != Role::Input;
-        let size = |n: &i64| usize::try_from(*n).unwrap_or(0);
-        let layout: (Vec<usize>, Vec<usize>) = (shape.iter().map(size).collect(), strides.iter().map(size).collect());
-        let elements: Vec<u8> =
-            placed_offsets.iter().flat_map(|at| before[*at as usize..][..width as usize].iter().copied()).collect();
-        let tensor = DynamicTensor::new(&device, declared.element, (&layout.0, &layout.1), &elements, PATTERN);
-        host.push(HostArg::dynamic(&tensor.map_err(|e| fail("host-memory", e.to_string()))?, writable));
+        host.push(argument);
     }
     let expected = match reference(info, &host) {
         Ok(expected) => expected,
@@ -201,23 +227,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         };
         info.arguments_of(entry).map(argument).collect()
     };
-    let extents: Vec<Extent> = (placed.iter().zip(info.parameters.iter()))
-        .filter_map(|(t, p)| t.as_ref().map(|t| (t, p)))
-        .map(|(t, p)| Extent {
-            base: t.allocation + t.lead,
-            bytes: t.span,
-            label: p.name.to_string(),
-            element: t.width as u32,
-            read_only: t.role == Role::Input,
-        })
-        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Extent {
-            base: *base,
-            bytes: *bytes,
-            label: workspace.name.to_string(),
-            element: workspace.element.bytes(),
-            read_only: false,
-        }))
-        .collect();
+    let extents = extents(info, &placed, &shared);
     for (turn, entry) in info.entries.iter().filter(|e| e.conditions.iter().all(holds)).cycle().take(3).enumerate() {
         prepare(&memory, &placed).map_err(|e| fail("emulator-memory", e.to_string()))?;
         let launch = Launch {
@@ -252,7 +262,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
 }
 
 /// The first elements of a tensor before the launch, as bytes of each.
-fn shown(tensor: &Placed, parameter: &tilewright_kernel::info::Parameter) -> String {
+fn shown(tensor: &Placed, parameter: &Declared) -> String {
     let width = tensor.width as usize;
     let hex =
         |at: &u64| tensor.before[*at as usize..][..width].iter().rev().map(|b| format!("{b:02x}")).collect::<String>();

@@ -160,6 +160,7 @@ fn of_blocks(draw: &mut Draw, stage: &Made, at: &str, threads: usize) -> String 
 }
 
 /// A case; with `by_blocks`, blocks share the reduction of a stage.
+#[expect(clippy::too_many_lines, reason = "one draw after the other")]
 fn case(draw: &mut Draw, by_blocks: bool) -> Case {
     let mut equations = String::new();
     let mut made: Vec<Made> = Vec::new();

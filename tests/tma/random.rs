@@ -114,6 +114,7 @@ fn view(draw: &mut Draw, axes: &[&Axis], granule: usize, bytes: usize, strided: 
     text
 }
 
+#[expect(clippy::too_many_lines, reason = "one draw after the other")]
 fn case(draw: &mut Draw) -> Case {
     let (element, bytes) =
         *draw.pick(&[("f32", 4), ("f16", 2), ("i32", 4), ("u8", 1), ("f64", 8), ("bf16", 2), ("i64", 8)]);

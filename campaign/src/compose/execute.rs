@@ -3,6 +3,8 @@
 //!
 //! Not only the entry point that a launcher would take: each whose conditions hold must be right.
 
+use std::collections::BTreeMap;
+
 use tilewright_emulator::{
     Arg, Error, Extent as Allocation, Kind, Launch, Memory, Options, Program, Report, Sanitizers,
 };
@@ -11,7 +13,7 @@ use tilewright_kernel::{Constraint, KernelInfo};
 
 use super::ast::{Dims, Equation, Expr, Extent, Kernel};
 use super::data::inputs;
-use super::evaluate::{Fault, evaluate};
+use super::evaluate::{Fault, Tensor, evaluate};
 use super::placed::{Placed, compare, prepare};
 use crate::proved::values_of;
 use crate::rng::Rng;
@@ -73,6 +75,99 @@ fn elements(kernel: &Kernel, dims: &Dims) -> i64 {
     inputs.chain(computed).fold(0, i64::saturating_add)
 }
 
+/// The values of a run by tensor.
+type Tensors = BTreeMap<String, Tensor>;
+
+/// Inputs, and all tensors with what is computed from them. Sums have to be exact: where those of large numbers are
+/// not, smaller ones are drawn. None if no numbers will do.
+fn drawn(kernel: &Kernel, dims: &Dims, rng: &mut Rng) -> Result<Option<[Tensors; 2]>, Fault> {
+    let first = if rng.chance(25) { Some(None) } else { None };
+    for spread in first.into_iter().chain([Some(9), Some(3), Some(1)]) {
+        let given = inputs(kernel, dims, spread, rng);
+        match evaluate(kernel, dims, given.clone()) {
+            Ok(tensors) => return Ok(Some([given, tensors])),
+            Err(Fault::Inexact) => {}
+            Err(Fault::Outside) => return Err(Fault::Outside),
+        }
+    }
+    Ok(None)
+}
+
+/// Puts the parameters into memory, at addresses that are aligned as the kernel asks and no better.
+fn place(
+    kernel: &Kernel,
+    info: &KernelInfo,
+    dims: &Dims,
+    (given, tensors): (&Tensors, &Tensors),
+    memory: &Memory,
+    rng: &mut Rng,
+) -> Result<Vec<Placed>, (&'static str, String)> {
+    let mut placed: Vec<Placed> = Vec::new();
+    for parameter in info.parameters.iter() {
+        let name = &*parameter.name;
+        let alignment = match &parameter.kind {
+            ParameterKind::Tensor(tensor) => u64::from(tensor.alignment.max(1)),
+            ParameterKind::Scalar => 1,
+        };
+        let Some(expected) = tensors.get(name) else { return Err(("draw", format!("no tensor {name}"))) };
+        let place = Placed::new(kernel, name, (given.get(name), expected), dims);
+        let Some(mut place) = place else { return Err(("draw", format!("no tensor {name}"))) };
+        if u64::from(parameter.element.bytes()) != place.ty.bytes() {
+            return Err(("draw", format!("{name} has elements of {:?}", parameter.element)));
+        }
+        place
+            .allocate(memory, alignment * (2 * rng.range(0, 3) as u64 + 1))
+            .map_err(|e| ("emulator", e.to_string()))?;
+        placed.push(place);
+    }
+    Ok(placed)
+}
+
+/// The memory that a launch may touch.
+fn allocations(info: &KernelInfo, placed: &[Placed], shared: &[(u64, u64)]) -> Vec<Allocation> {
+    (placed.iter())
+        .filter(|t| !t.by_value)
+        .map(|t| Allocation {
+            base: t.base(),
+            bytes: t.span,
+            label: t.name.clone(),
+            element: t.ty.bytes() as u32,
+            read_only: !t.output,
+        })
+        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Allocation {
+            base: *base,
+            bytes: *bytes,
+            label: workspace.name.to_string(),
+            element: workspace.element.bytes(),
+            read_only: false,
+        }))
+        .filter(|e| e.bytes > 0)
+        .collect()
+}
+
+/// The arguments of an entry point; tensor maps are encoded.
+fn arguments(
+    info: &KernelInfo,
+    entry: &Entry,
+    values: &[i64],
+    (placed, shared): (&[Placed], &[(u64, u64)]),
+) -> Result<Vec<Arg>, String> {
+    let address = |p: u16| placed.get(usize::from(p)).map_or(0, Placed::base);
+    let argument = |a: Argument| match a {
+        Argument::Address(p) => Ok(address(p).into()),
+        Argument::Scalar(p) => Ok(Arg(placed.get(usize::from(p)).map(Placed::bytes).unwrap_or_default())),
+        Argument::Dim(d) => Ok(values.get(usize::from(d)).copied().unwrap_or(0).into()),
+        Argument::Workspace(w) => Ok(shared.get(usize::from(w)).map_or(0, |s| s.0).into()),
+        Argument::Map(m) => {
+            let Some(map) = info.maps.get(usize::from(m)) else { return Ok(Arg(Vec::new())) };
+            let map = map.at(address(map.parameter), values).map_err(|e| e.to_string())?;
+            let bytes = map.encode().map_err(|e| e.to_string())?;
+            Ok(Arg(bytes.to_vec()))
+        }
+    };
+    info.arguments_of(entry).map(argument).collect()
+}
+
 /// Runs a kernel for some sizes and strides.
 ///
 /// # Errors
@@ -90,39 +185,12 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     if elements(kernel, dims) > ELEMENTS {
         return Ok(Ran::Skipped("elements"));
     }
-    // Smaller numbers, if sums of these are too large to be exact.
-    let mut expected = None;
-    let first = if rng.chance(25) { Some(None) } else { None };
-    for spread in first.into_iter().chain([Some(9), Some(3), Some(1)]) {
-        let given = inputs(kernel, dims, spread, rng);
-        match evaluate(kernel, dims, given.clone()) {
-            Ok(tensors) => {
-                expected = Some((given, tensors));
-                break;
-            }
-            Err(Fault::Inexact) => {}
-            Err(Fault::Outside) => return Err(fail("draw", "the evaluator reads outside of a tensor".to_owned())),
-        }
-    }
-    let Some((given, tensors)) = expected else { return Ok(Ran::Skipped("inexact")) };
+    let drawn =
+        drawn(kernel, dims, rng).map_err(|_| fail("draw", "the evaluator reads outside of a tensor".to_owned()))?;
+    let Some([given, tensors]) = drawn else { return Ok(Ran::Skipped("inexact")) };
     let memory = Memory::new(1 << 28);
     let broken = |e: Error| fail("emulator", e.to_string());
-    let mut placed: Vec<Placed> = Vec::new();
-    for parameter in info.parameters.iter() {
-        let name = &*parameter.name;
-        let alignment = match &parameter.kind {
-            ParameterKind::Tensor(tensor) => u64::from(tensor.alignment.max(1)),
-            ParameterKind::Scalar => 1,
-        };
-        let Some(expected) = tensors.get(name) else { return Err(fail("draw", format!("no tensor {name}"))) };
-        let place = Placed::new(kernel, name, (given.get(name), expected), dims);
-        let Some(mut place) = place else { return Err(fail("draw", format!("no tensor {name}"))) };
-        if u64::from(parameter.element.bytes()) != place.ty.bytes() {
-            return Err(fail("draw", format!("{name} has elements of {:?}", parameter.element)));
-        }
-        place.allocate(&memory, alignment * (2 * rng.range(0, 3) as u64 + 1)).map_err(broken)?;
-        placed.push(place);
-    }
+    let placed = place(kernel, info, dims, (&given, &tensors), &memory, rng).map_err(|(class, e)| fail(class, e))?;
     let mut shared: Vec<(u64, u64)> = Vec::new();
     for workspace in info.workspace.iter() {
         let elements = workspace.elements.eval(&values).ok().and_then(|n| u64::try_from(n).ok());
@@ -149,43 +217,10 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
     let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
     let cluster = i128::from(info.launch.cluster.max(1));
     let counts = if info.launch.persistent { vec![cluster, (3 * cluster).min(tiles), tiles] } else { vec![tiles] };
-    let extents: Vec<Allocation> = (placed.iter())
-        .filter(|t| !t.by_value)
-        .map(|t| Allocation {
-            base: t.base(),
-            bytes: t.span,
-            label: t.name.clone(),
-            element: t.ty.bytes() as u32,
-            read_only: !t.output,
-        })
-        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Allocation {
-            base: *base,
-            bytes: *bytes,
-            label: workspace.name.to_string(),
-            element: workspace.element.bytes(),
-            read_only: false,
-        }))
-        .filter(|e| e.bytes > 0)
-        .collect();
-    let args_of = |entry: &Entry| -> Result<Vec<Arg>, Failure> {
-        let address = |p: u16| placed.get(usize::from(p)).map_or(0, Placed::base);
-        let argument = |a: Argument| match a {
-            Argument::Address(p) => Ok(address(p).into()),
-            Argument::Scalar(p) => Ok(Arg(placed.get(usize::from(p)).map(Placed::bytes).unwrap_or_default())),
-            Argument::Dim(d) => Ok(values.get(usize::from(d)).copied().unwrap_or(0).into()),
-            Argument::Workspace(w) => Ok(shared.get(usize::from(w)).map_or(0, |s| s.0).into()),
-            Argument::Map(m) => {
-                let Some(map) = info.maps.get(usize::from(m)) else { return Ok(Arg(Vec::new())) };
-                let map = map.at(address(map.parameter), &values).map_err(|e| fail("tensor-map", e.to_string()))?;
-                let bytes = map.encode().map_err(|e| fail("tensor-map", e.to_string()))?;
-                Ok(Arg(bytes.to_vec()))
-            }
-        };
-        info.arguments_of(entry).map(argument).collect()
-    };
+    let extents = allocations(info, &placed, &shared);
     let mut ran = Vec::new();
     for entry in info.entries.iter().filter(|e| e.conditions.iter().all(holds)) {
-        let args = args_of(entry)?;
+        let args = arguments(info, entry, &values, (&placed, &shared)).map_err(|e| fail("tensor-map", e))?;
         for count in &counts {
             let launch = Launch {
                 entry: entry.name.to_string(),

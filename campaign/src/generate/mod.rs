@@ -3,6 +3,8 @@
 //! The aim is that about half are accepted: shapes, types and reads mostly fit, schedules are mostly sensible, and each
 //! part has a chance to be just wrong.
 
+mod read;
+mod reduction;
 mod schedule;
 mod value;
 
@@ -74,11 +76,10 @@ fn number(rng: &mut Rng) -> ElementType {
     }
 }
 
-/// The kernel of a seed.
-pub fn kernel(rng: &mut Rng) -> Kernel {
-    let dims: Vec<String> = ["N", "M", "K"].iter().take(1 + rng.below(3)).map(|d| (*d).to_owned()).collect();
+/// Facts about dimensions.
+fn facts(rng: &mut Rng, dims: &[String]) -> Vec<Fact> {
     let mut facts = Vec::new();
-    for d in &dims {
+    for d in dims {
         if rng.chance(35) {
             facts.push(Fact::Multiple(d.clone(), *rng.pick(&[2, 4, 8, 16, 3, 12])));
         }
@@ -92,7 +93,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
             facts.push(Fact::AtLeast(d.clone(), *rng.pick(&[1, 2, 5])));
         }
     }
-    for d in &dims {
+    for d in dims {
         if rng.chance(4) {
             let by = *rng.pick(&[2, 3, 4, 8]);
             facts.push(Fact::Residue(d.clone(), by, rng.range(1, by - 1)));
@@ -107,6 +108,13 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     if dims.len() > 1 && rng.chance(5) {
         facts.push(Fact::Times(dims[1].clone(), *rng.pick(&[2, 4]), dims[0].clone()));
     }
+    facts
+}
+
+/// The kernel of a seed.
+pub fn kernel(rng: &mut Rng) -> Kernel {
+    let dims: Vec<String> = ["N", "M", "K"].iter().take(1 + rng.below(3)).map(|d| (*d).to_owned()).collect();
+    let mut facts = facts(rng, &dims);
     // The outputs decide which sizes matter.
     let rank = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 0]);
     let shape: Vec<Size> = (0..rank).map(|_| size(rng, &dims)).collect();
@@ -122,35 +130,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     if context.rng.chance(12) {
         context.careless = 25;
     }
-    let mut parameters = Vec::new();
-    for i in 0..1 + context.rng.below(3) {
-        let mut wanted: Vec<Size> = shape.clone();
-        match context.rng.below(8) {
-            6 if rank == 2
-                && wanted.iter().all(|s| *s == Size { mul: 1, times: None, div: 1, add: 0, ..s.clone() }) =>
-            {
-                // Both axes in one.
-                let times = wanted[1].dim.clone();
-                wanted = vec![Size { times, ..wanted[0].clone() }];
-            }
-            7 if context.rng.chance(40) => wanted.clear(),
-            0 => wanted.reverse(),
-            1 if !wanted.is_empty() => drop(wanted.remove(context.rng.below(rank))),
-            2 if wanted.len() < 3 => wanted.push(size(context.rng, &dims)),
-            3 if !wanted.is_empty() => {
-                let at = context.rng.below(rank);
-                wanted[at] = size(context.rng, &dims);
-            }
-            _ => {}
-        }
-        let (ty, name) = (element(context.rng), ["x", "y", "w"][i].to_owned());
-        let strides = strides(context.rng, &name, &wanted, &mut facts);
-        parameters.push(Parameter { name, ty, shape: Some(wanted), strides, role: Role::Input });
-    }
-    if context.rng.chance(25) {
-        let ty = element(context.rng);
-        parameters.push(Parameter { name: "a".to_owned(), ty, shape: None, strides: None, role: Role::Input });
-    }
+    let mut parameters = context.inputs(&shape, &mut facts);
     context.tensors.clone_from(&parameters);
     let mut equations = Vec::new();
     for name in ["t", "u"].into_iter().take(*context.rng.pick(&[0, 0, 0, 0, 0, 0, 1, 1, 2])) {
@@ -282,6 +262,40 @@ fn strides(rng: &mut Rng, name: &str, shape: &[Size], facts: &mut Vec<Fact>) -> 
 }
 
 impl Context<'_> {
+    /// Inputs, whose shapes are mostly that of the outputs, or nearly so, and scalars.
+    fn inputs(&mut self, shape: &[Size], facts: &mut Vec<Fact>) -> Vec<Parameter> {
+        let mut parameters = Vec::new();
+        for i in 0..1 + self.rng.below(3) {
+            let mut wanted: Vec<Size> = shape.to_vec();
+            match self.rng.below(8) {
+                6 if shape.len() == 2
+                    && wanted.iter().all(|s| *s == Size { mul: 1, times: None, div: 1, add: 0, ..s.clone() }) =>
+                {
+                    // Both axes in one.
+                    let times = wanted[1].dim.clone();
+                    wanted = vec![Size { times, ..wanted[0].clone() }];
+                }
+                7 if self.rng.chance(40) => wanted.clear(),
+                0 => wanted.reverse(),
+                1 if !wanted.is_empty() => drop(wanted.remove(self.rng.below(shape.len()))),
+                2 if wanted.len() < 3 => wanted.push(size(self.rng, &self.dims)),
+                3 if !wanted.is_empty() => {
+                    let at = self.rng.below(shape.len());
+                    wanted[at] = size(self.rng, &self.dims);
+                }
+                _ => {}
+            }
+            let (ty, name) = (element(self.rng), ["x", "y", "w"][i].to_owned());
+            let strides = strides(self.rng, &name, &wanted, facts);
+            parameters.push(Parameter { name, ty, shape: Some(wanted), strides, role: Role::Input });
+        }
+        if self.rng.chance(25) {
+            let ty = element(self.rng);
+            parameters.push(Parameter { name: "a".to_owned(), ty, shape: None, strides: None, role: Role::Input });
+        }
+        parameters
+    }
+
     fn name(&mut self, prefix: &str) -> String {
         self.fresh += 1;
         format!("{prefix}{}", self.fresh)

@@ -306,51 +306,36 @@ impl Viewer<'_> {
         }
     }
 
-    fn stage(&self) -> StageView {
-        let Analysed { stage, symbolic, holes, vector, accesses, .. } = self.analysed;
-        let domain = &stage.domain;
-        let name = |axis: usize| domain.axes[axis].name.clone();
-        // What lies in shared memory has known sizes.
-        let number = |e: &Expr| e.as_constant().unwrap_or(0);
-        let axis = |(id, axis): (usize, &tilewright_compiler::domain::Axis)| {
-            let is_leaf = domain.leaves.contains(&id);
-            AxisView {
-                name: axis.name.clone(),
-                extent: self.show(&axis.extent),
-                kind: match axis.kind {
-                    AxisKind::Data => "data",
-                    AxisKind::Reduction => "reduction",
-                },
-                binding: is_leaf.then(|| match axis.binding {
-                    Binding::Serial => "loop".to_owned(),
-                    Binding::Unroll(_) => "unroll".to_owned(),
-                    Binding::Vector => "vector".to_owned(),
-                    Binding::Grid => "grid".to_owned(),
-                    Binding::Cta => "cta".to_owned(),
-                    units => unit_name(&stage.program, units),
-                }),
-                unroll: match axis.binding {
-                    Binding::Unroll(n) if is_leaf => n,
-                    _ => None,
-                },
-                raster: stage.raster.filter(|raster| raster.axis == id).map(|raster| raster.group),
-                index: symbolic.values.get(id).map_or_else(|| "?".to_owned(), |e| self.show(e)),
-            }
-        };
-        let op = |(op, _): &(Op, _)| OpView {
-            op: match op {
-                Op::Split { .. } => "split",
-                Op::Merge { .. } => "merge",
-                Op::Resize { .. } => "resize",
-                Op::Swizzle { .. } => "swizzle",
+    fn axis(&self, id: usize, axis: &tilewright_compiler::domain::Axis) -> AxisView {
+        let Analysed { stage, symbolic, .. } = self.analysed;
+        let is_leaf = stage.domain.leaves.contains(&id);
+        AxisView {
+            name: axis.name.clone(),
+            extent: self.show(&axis.extent),
+            kind: match axis.kind {
+                AxisKind::Data => "data",
+                AxisKind::Reduction => "reduction",
             },
-            inputs: op.inputs().into_iter().map(name).collect(),
-            outputs: op.outputs().into_iter().map(name).collect(),
-            divisible: match op {
-                Op::Split { divisible, .. } => Some(*divisible),
+            binding: is_leaf.then(|| match axis.binding {
+                Binding::Serial => "loop".to_owned(),
+                Binding::Unroll(_) => "unroll".to_owned(),
+                Binding::Vector => "vector".to_owned(),
+                Binding::Grid => "grid".to_owned(),
+                Binding::Cta => "cta".to_owned(),
+                units => unit_name(&stage.program, units),
+            }),
+            unroll: match axis.binding {
+                Binding::Unroll(n) if is_leaf => n,
                 _ => None,
             },
-        };
+            raster: stage.raster.filter(|raster| raster.axis == id).map(|raster| raster.group),
+            index: symbolic.values.get(id).map_or_else(|| "?".to_owned(), |e| self.show(e)),
+        }
+    }
+
+    /// Predicates that are left, and those that were not needed.
+    fn predicates(&self) -> Vec<PredicateView> {
+        let holes = &self.analysed.holes;
         let kept = holes.kept.iter().enumerate().map(|(n, p)| {
             let waiver = self.analysed.waived.iter().find(|w| w.predicate == n);
             (p, None, waiver.map(Waived::of))
@@ -368,6 +353,29 @@ impl Viewer<'_> {
             condition: self.condition(p),
             removed,
             waived,
+        };
+        kept.chain(dropped).map(predicate).collect()
+    }
+
+    fn stage(&self) -> StageView {
+        let Analysed { stage, symbolic, vector, accesses, .. } = self.analysed;
+        let domain = &stage.domain;
+        let name = |axis: usize| domain.axes[axis].name.clone();
+        // What lies in shared memory has known sizes.
+        let number = |e: &Expr| e.as_constant().unwrap_or(0);
+        let op = |(op, _): &(Op, _)| OpView {
+            op: match op {
+                Op::Split { .. } => "split",
+                Op::Merge { .. } => "merge",
+                Op::Resize { .. } => "resize",
+                Op::Swizzle { .. } => "swizzle",
+            },
+            inputs: op.inputs().into_iter().map(name).collect(),
+            outputs: op.outputs().into_iter().map(name).collect(),
+            divisible: match op {
+                Op::Split { divisible, .. } => Some(*divisible),
+                _ => None,
+            },
         };
         let access = |access: &tilewright_compiler::schedule::accesses::Access| AccessView {
             tensor: self.tensor(access.parameter),
@@ -430,9 +438,9 @@ impl Viewer<'_> {
                 Fit::Minimal => "minimal",
                 Fit::Sound => "sound",
             },
-            axes: domain.axes.iter().enumerate().map(axis).collect(),
+            axes: domain.axes.iter().enumerate().map(|(id, axis)| self.axis(id, axis)).collect(),
             ops: domain.ops.iter().map(op).collect(),
-            predicates: kept.chain(dropped).map(predicate).collect(),
+            predicates: self.predicates(),
             vector: vector.as_ref().map(|v| (name(v.axis), v.lanes)),
             copies: self.analysed.staged.iter().map(|s| self.copy(s)).collect(),
             accesses: accesses.iter().map(access).collect(),

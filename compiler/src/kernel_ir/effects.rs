@@ -159,6 +159,7 @@ impl Inside<'_> {
 
 impl StatementKind {
     /// What it does.
+    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     pub fn effects(&self) -> Effects<'_> {
         let none = Effects::NONE;
         let slot = |barrier, few| Effects { barrier: Some(barrier), few, ..none };

@@ -129,6 +129,7 @@ impl Printer<'_> {
         kernel.region(region).statements.iter().try_for_each(|statement| self.statement(f, statement, indent))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     fn statement(&mut self, f: &mut Formatter<'_>, statement: &Statement, indent: usize) -> fmt::Result {
         let pad = "    ".repeat(indent);
         if statement.line != self.line {

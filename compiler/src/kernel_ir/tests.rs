@@ -563,6 +563,7 @@ fn fault(build: impl FnOnce(&mut Builder) -> Problem) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one kernel a fault")]
 fn the_verifier_finds_each_fault() {
     let zero = |b: &mut Builder| b.index_literal(Type::I32, 0);
     let one = |b: &mut Builder| b.f32_literal(1.0);

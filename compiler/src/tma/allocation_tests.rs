@@ -220,6 +220,7 @@ impl Case {
 }
 
 /// A tile, and ops that are mostly those of a mode.
+#[expect(clippy::too_many_lines, reason = "one draw after the other")]
 fn case(draw: &mut Draw) -> Case {
     let bytes = draw.pick(&[1_u32, 2, 4, 8]);
     let chunk = i128::from(16 / bytes);

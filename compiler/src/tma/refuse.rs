@@ -50,6 +50,7 @@ impl One<'_> {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a refusal")]
     pub(super) fn refuse(&mut self, refused: Refused, reader: &Analysed, parameter: u16) {
         let ast = &self.copy.ast;
         let (copy, head) = (ast.name.text.clone(), ast.head);

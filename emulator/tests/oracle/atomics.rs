@@ -86,6 +86,7 @@ const ROWS: usize = 64;
 /// Room of a thread.
 const ROOM: usize = 32;
 
+#[expect(clippy::too_many_lines, reason = "one program, and what it must leave")]
 fn check(variant: &Variant, place: Place, random: &mut Random) -> Result<(), String> {
     let Some(function) = function(variant, place) else { return Ok(()) };
     let ty = *variant.types.last().unwrap_or(&ScalarType::B32);

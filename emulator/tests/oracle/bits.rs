@@ -21,6 +21,7 @@ fn limited(wrap: bool, amount: u64, limit: u64) -> u64 {
     if wrap { amount % 32 } else { amount.min(limit) }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm an instruction")]
 pub fn meaning(variant: &Variant, logic: Logic) -> Option<Meaning> {
     let ty = variant.types.first().copied().unwrap_or(ScalarType::B32);
     let (bits, signed) = (u64::from(ty.bits()), ty.is_signed());

@@ -244,7 +244,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         operand.kind = OperandKind::Sink;
         operand.ty = TypeRule::Untyped;
     }
-    let Some(mut spec) = spec else {
+    let Some(spec) = spec else {
         return Ok(operand);
     };
     let word = match spec {
@@ -260,6 +260,12 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         operand.ty = TypeRule::Untyped;
         return Ok(operand);
     }
+    parse_type(&mut operand, spec)?;
+    Ok(operand)
+}
+
+/// What follows the name of an operand: its type with a count, and signs for what else it may be.
+fn parse_type(operand: &mut OperandSpec, mut spec: &'static str) -> Result<(), String> {
     loop {
         if let Some(rest) = spec.strip_suffix('!') {
             operand.kind = OperandKind::Reg;
@@ -300,7 +306,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         Some("O") => Count::Offsets,
         Some(number) => Count::Fixed(number.parse().map_err(|_| format!("no count `{number}`"))?),
     };
-    Ok(operand)
+    Ok(())
 }
 
 fn parse_imm_rule(spec: Option<&str>) -> Result<ImmRule, String> {

@@ -8,6 +8,7 @@ pub fn cases() -> Vec<Case> {
     [layouts(), data()].into_iter().flatten().collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn layouts() -> Vec<Case> {
     // 13a, 14a: boxes of 4 × 128, of which every third row is a tile.
     let strided = |layout: &str, fill: &str| {

@@ -7,6 +7,7 @@ pub fn cases() -> Vec<Case> {
     [views(), single(), refused()].into_iter().flatten().collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn views() -> Vec<Case> {
     let rotation = |facts: &str| {
         copy(
@@ -254,6 +255,7 @@ fn single() -> Vec<Case> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn refused() -> Vec<Case> {
     let line = |size: &str, facts: &str, ops: &str| {
         copy(

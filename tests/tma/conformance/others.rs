@@ -10,6 +10,7 @@ pub fn cases() -> Vec<Case> {
 /// Instructions without a map, which copy runs of any length, are chosen where nothing can end outside the tensor;
 /// elsewhere a map of one dimension is, with boxes of at most 256, which cuts what ends outside, so that nothing has to
 /// divide.
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn lines() -> Vec<Case> {
     let twice = |test, variant: &str, outer: &str, ring: &str, boxes: i64, runs: &[[i64; 2]]| {
         let source = computed(
@@ -259,6 +260,7 @@ fn normalised(schedule: &str, load: &str, store: &str) -> String {
 }
 
 /// Loads run ahead by as many buffers as the ring has: how far is not chosen. Loops may be shorter than the ring.
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn pipelines() -> Vec<Case> {
     let mut cases = Vec::new();
     let sizes = [[3, 1024], [5, 260], [1, 4]];

@@ -265,6 +265,7 @@ fn reductions() -> Vec<Case> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn manual() -> Vec<Case> {
     let mut cases = Vec::new();
     let swizzled = "layout [ic, jc, ib, jb] swizzle 128;";

@@ -239,6 +239,59 @@ fn threads(item: &str) -> Option<u32> {
     roles.map(of).sum()
 }
 
+/// What one op of a schedule has.
+fn of_op(op: &str, add: &mut dyn FnMut(bool, &'static str)) {
+    let has = |text: &str| op.contains(text);
+    match op.split(' ').next().unwrap_or_default() {
+        "split" => {
+            add(has(" by "), "split");
+            add(has(" into "), "split-into");
+            add(has(" by 1 ") || has(" into 1 "), "split-by-1");
+        }
+        "merge" => add(true, "merge"),
+        "reorder" => add(true, "reorder"),
+        "resize" => {
+            add(true, "resize");
+            add(has("(0, 0)"), "resize-0");
+        }
+        "unroll" => add(true, if has(" by ") { "unroll-by" } else { "unroll" }),
+        "vectorize" => add(true, "vectorize"),
+        "like" => add(true, "like"),
+        "region" => {
+            add(true, "region");
+            add(has("flat"), "region-flat");
+        }
+        "layout" => {
+            add(true, "layout");
+            add(has("swizzle"), "swizzled-tile");
+        }
+        "swizzle" => add(true, "swizzle"),
+        "box" => add(true, "box"),
+        "multicast" => add(true, "multicast"),
+        "reduce" => {
+            let by = ["cluster", "grid", "atomic"].into_iter().find(|by| op.ends_with(&format!(" by {by}")));
+            let by = match by {
+                Some("cluster") => "reduce-cluster",
+                Some("grid") => "reduce-grid",
+                Some(_) => "reduce-atomic",
+                None => "reduce-threads",
+            };
+            add(true, by);
+        }
+        "bind" => {
+            add(has(": grid"), "grid");
+            add(has("raster"), "raster");
+            add(has(": cta"), "cta");
+            add(op.ends_with(": warpgroup"), "warpgroup");
+            add(op.ends_with(": warp"), "warp");
+            add(has(": warp ") && has(".."), "warp-range");
+            add(op.ends_with(": thread"), "thread");
+            add(op.split(": ").nth(1).is_some_and(|u| u.starts_with(char::is_numeric)), "parts");
+        }
+        _ => {}
+    }
+}
+
 /// What a kernel has, its entry points left out.
 pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     let mut found: BTreeSet<&'static str> = BTreeSet::new();
@@ -249,55 +302,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     };
     for schedule in &kernel.schedules {
         for op in &schedule.ops {
-            let has = |text: &str| op.contains(text);
-            match op.split(' ').next().unwrap_or_default() {
-                "split" => {
-                    add(has(" by "), "split");
-                    add(has(" into "), "split-into");
-                    add(has(" by 1 ") || has(" into 1 "), "split-by-1");
-                }
-                "merge" => add(true, "merge"),
-                "reorder" => add(true, "reorder"),
-                "resize" => {
-                    add(true, "resize");
-                    add(has("(0, 0)"), "resize-0");
-                }
-                "unroll" => add(true, if has(" by ") { "unroll-by" } else { "unroll" }),
-                "vectorize" => add(true, "vectorize"),
-                "like" => add(true, "like"),
-                "region" => {
-                    add(true, "region");
-                    add(has("flat"), "region-flat");
-                }
-                "layout" => {
-                    add(true, "layout");
-                    add(has("swizzle"), "swizzled-tile");
-                }
-                "swizzle" => add(true, "swizzle"),
-                "box" => add(true, "box"),
-                "multicast" => add(true, "multicast"),
-                "reduce" => {
-                    let by = ["cluster", "grid", "atomic"].into_iter().find(|by| op.ends_with(&format!(" by {by}")));
-                    let by = match by {
-                        Some("cluster") => "reduce-cluster",
-                        Some("grid") => "reduce-grid",
-                        Some(_) => "reduce-atomic",
-                        None => "reduce-threads",
-                    };
-                    add(true, by);
-                }
-                "bind" => {
-                    add(has(": grid"), "grid");
-                    add(has("raster"), "raster");
-                    add(has(": cta"), "cta");
-                    add(op.ends_with(": warpgroup"), "warpgroup");
-                    add(op.ends_with(": warp"), "warp");
-                    add(has(": warp ") && has(".."), "warp-range");
-                    add(op.ends_with(": thread"), "thread");
-                    add(op.split(": ").nth(1).is_some_and(|u| u.starts_with(char::is_numeric)), "parts");
-                }
-                _ => {}
-            }
+            of_op(op, &mut add);
         }
         let has = |clause: &str| schedule.clauses.iter().any(|c| c.starts_with(clause));
         add(has("ring"), "ring");

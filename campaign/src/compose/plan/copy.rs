@@ -4,61 +4,18 @@ use super::nest::{Given, Loop, Nest, Step};
 use super::{Plan, bound};
 use crate::compose::ast::{Expr, Extent, Index, LETTERS, Schedule};
 
+/// A read: its reader, the tensor, its indices.
+type Read = (String, String, Vec<Index>);
+
 impl Plan<'_> {
     /// A copy of an input or an intermediate.
     pub(super) fn copy(&mut self, number: usize) {
-        let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
-        for equation in &self.kernel.equations {
-            equation.value.walk(&mut |e| {
-                let Expr::Read(tensor, indices, _) = e else { return };
-                reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
-                let mut inside: Vec<&Index> = indices.iter().collect();
-                while let Some(index) = inside.pop() {
-                    if let Index::Gather(tensor, indices, _) = index {
-                        reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
-                    }
-                    inside.extend(index.parts());
-                }
-            });
-        }
+        let mut reads = self.reads();
         if reads.is_empty() {
             return;
         }
-        // Another copy of the same tensor; a copy for a stage; a copy of a stage.
-        let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
-        if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {
-            reads.retain(|r| Some(&r.1) == copied.as_ref());
-        }
-        let kernel = &*self.kernel;
-        let output = |name: &String| kernel.equation(name).is_some_and(|e| e.output);
-        let of_stage = |name: &String| kernel.equation(name).is_some();
-        if self.wants(&["copy-in-stage", "role-chain"]) && reads.iter().any(|r| !output(&r.0)) {
-            reads.retain(|r| !output(&r.0));
-        }
-        if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
-            reads.retain(|r| of_stage(&r.1));
-        }
-        let tma = [
-            "tma",
-            "box",
-            "tile",
-            "tile-ops",
-            "swizzle-128",
-            "swizzled-tile",
-            "l2",
-            "l2-promote",
-            "fill-zero",
-            "fill-any",
-        ];
-        let more =
-            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
-        let via = match self.rng.below(10) {
-            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
-            0..9 if self.wants(&["cp_async"]) => "cp_async",
-            0..4 => "tma",
-            4..6 => "cp_async",
-            _ => "",
-        };
+        self.prefer(&mut reads);
+        let via = self.via();
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
         }
@@ -151,8 +108,70 @@ impl Plan<'_> {
         });
     }
 
+    /// Reader, tensor and indices of every read, those of indices included.
+    fn reads(&self) -> Vec<Read> {
+        let mut reads: Vec<Read> = Vec::new();
+        for equation in &self.kernel.equations {
+            equation.value.walk(&mut |e| {
+                let Expr::Read(tensor, indices, _) = e else { return };
+                reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                let mut inside: Vec<&Index> = indices.iter().collect();
+                while let Some(index) = inside.pop() {
+                    if let Index::Gather(tensor, indices, _) = index {
+                        reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                    }
+                    inside.extend(index.parts());
+                }
+            });
+        }
+        reads
+    }
+
+    /// Keeps the reads that have a wanted feature, if there are such. Features are another copy of the same tensor, a
+    /// copy for a stage, and a copy of a stage.
+    fn prefer(&mut self, reads: &mut Vec<Read>) {
+        let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
+        if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {
+            reads.retain(|r| Some(&r.1) == copied.as_ref());
+        }
+        let kernel = &*self.kernel;
+        let output = |name: &String| kernel.equation(name).is_some_and(|e| e.output);
+        let of_stage = |name: &String| kernel.equation(name).is_some();
+        if self.wants(&["copy-in-stage", "role-chain"]) && reads.iter().any(|r| !output(&r.0)) {
+            reads.retain(|r| !output(&r.0));
+        }
+        if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
+            reads.retain(|r| of_stage(&r.1));
+        }
+    }
+
+    /// By which instructions it is copied.
+    fn via(&mut self) -> &'static str {
+        let tma = [
+            "tma",
+            "box",
+            "tile",
+            "tile-ops",
+            "swizzle-128",
+            "swizzled-tile",
+            "l2",
+            "l2-promote",
+            "fill-zero",
+            "fill-any",
+        ];
+        let more =
+            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
+        match self.rng.below(10) {
+            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
+            0..9 if self.wants(&["cp_async"]) => "cp_async",
+            0..4 => "tma",
+            4..6 => "cp_async",
+            _ => "",
+        }
+    }
+
     /// Whether the accelerator can copy what a read needs: an interval of each axis of rows of whole 16 bytes.
-    fn copied_whole(&self, (_, tensor, indices): &(String, String, Vec<Index>)) -> bool {
+    fn copied_whole(&self, (_, tensor, indices): &Read) -> bool {
         let Some(input) = self.kernel.inputs.iter().find(|i| i.name == *tensor) else { return false };
         let granule = 16 / self.kernel.ty.bytes() as i64;
         let rows = input.shape.last().is_some_and(|e| {

@@ -1,6 +1,6 @@
 //! Outputs: loops of their own, or those of another output.
 
-use super::nest::{Given, Loop, outer_first, reduces_alike, steps};
+use super::nest::{Given, Loop, Nest, outer_first, reduces_alike, steps};
 use super::{Plan, alike, plain};
 use crate::compose::ast::{Equation, Type};
 use crate::rng::Rng;
@@ -15,42 +15,9 @@ impl Plan<'_> {
                 if first_alike { 75 } else { 6 },
                 if first_alike { &["beside", "stage-of-beside", "beside-role"] } else { &[] },
             )
+            && self.beside(output)
         {
-            let (first, nest) = self.nests[0].clone();
-            let outer: Vec<usize> = (0..nest.loops.len())
-                .take_while(|n| matches!(nest.loops[*n].given, Given::Grid | Given::Serial | Given::Cta))
-                .filter(|n| nest.loops[*n].given != Given::Cta)
-                .collect();
-            if !outer.is_empty() {
-                let place = *self.rng.pick(&outer);
-                let own = self.nest_of(output);
-                let mut ops = vec![format!("like {first}")];
-                let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
-                ops.extend(reduces_alike(&nest, &reduced));
-                let same = self.kernel.equation(&first).is_some_and(|e| e.axes == output.axes) && reduced.is_empty();
-                if same && !nest.loops.iter().any(|l| l.reduced) && self.rng.chance(50) {
-                    ops = nest.ops.clone();
-                }
-                let around = steps(&first, &nest, place);
-                // What it is not like is its own: loops inside the place.
-                let mut nest = nest;
-                let inside = nest.loops.len() > place + 1;
-                if inside && ops.len() > 1 && self.chance(20, &["stage-of-beside"]) {
-                    let fit = (place + 1..nest.loops.len()).find(|n| nest.loops[*n].given == Given::Serial);
-                    if let Some(at) = fit {
-                        nest.fresh += 20;
-                        let known = nest.ops.len();
-                        nest.split(at, *self.rng.pick(&[2, 3, 4]), false);
-                        ops.extend(nest.ops.drain(known..));
-                    }
-                }
-                let at = Some((first.clone(), nest.loops[place].name.clone()));
-                let role = self.beside_role().map(|role| format!("by {role}"));
-                self.push(output.name.clone(), String::new(), at, role.into_iter().collect(), ops, &nest);
-                self.nests.push((output.name.clone(), nest));
-                self.around.push((output.name.clone(), around));
-                return;
-            }
+            return;
         }
         let mut nest = self.nest_of(output);
         self.odd(&mut nest, 10);
@@ -126,7 +93,57 @@ impl Plan<'_> {
         if let Some(at) = pair.filter(|_| self.chance(12, &["merge"])) {
             nest.merge(at);
         }
-        // Elements of a small square change places.
+        self.swizzle(&mut nest);
+        self.grid(&mut nest);
+        self.unroll(&mut nest);
+        self.reduce(&mut nest);
+        self.push(output.name.clone(), String::new(), None, role.into_iter().collect(), nest.ops.clone(), &nest);
+        self.nests.push((output.name.clone(), nest));
+        self.around.push((output.name.clone(), Vec::new()));
+    }
+
+    /// An output in the loops of the first one; whether there are such.
+    fn beside(&mut self, output: &Equation) -> bool {
+        let (first, nest) = self.nests[0].clone();
+        let outer: Vec<usize> = (0..nest.loops.len())
+            .take_while(|n| matches!(nest.loops[*n].given, Given::Grid | Given::Serial | Given::Cta))
+            .filter(|n| nest.loops[*n].given != Given::Cta)
+            .collect();
+        if outer.is_empty() {
+            return false;
+        }
+        let place = *self.rng.pick(&outer);
+        let own = self.nest_of(output);
+        let mut ops = vec![format!("like {first}")];
+        let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
+        ops.extend(reduces_alike(&nest, &reduced));
+        let same = self.kernel.equation(&first).is_some_and(|e| e.axes == output.axes) && reduced.is_empty();
+        if same && !nest.loops.iter().any(|l| l.reduced) && self.rng.chance(50) {
+            ops = nest.ops.clone();
+        }
+        let around = steps(&first, &nest, place);
+        // What it is not like is its own: loops inside the place.
+        let mut nest = nest;
+        let inside = nest.loops.len() > place + 1;
+        if inside && ops.len() > 1 && self.chance(20, &["stage-of-beside"]) {
+            let fit = (place + 1..nest.loops.len()).find(|n| nest.loops[*n].given == Given::Serial);
+            if let Some(at) = fit {
+                nest.fresh += 20;
+                let known = nest.ops.len();
+                nest.split(at, *self.rng.pick(&[2, 3, 4]), false);
+                ops.extend(nest.ops.drain(known..));
+            }
+        }
+        let at = Some((first.clone(), nest.loops[place].name.clone()));
+        let role = self.beside_role().map(|role| format!("by {role}"));
+        self.push(output.name.clone(), String::new(), at, role.into_iter().collect(), ops, &nest);
+        self.nests.push((output.name.clone(), nest));
+        self.around.push((output.name.clone(), around));
+        true
+    }
+
+    /// Elements of a small square change places.
+    fn swizzle(&mut self, nest: &mut Nest) {
         if self.chance(15, &["swizzle"]) {
             let square = |l: &Loop| {
                 l.given == Given::Serial
@@ -146,7 +163,10 @@ impl Plan<'_> {
                 nest.loops[b].roots.extend(roots);
             }
         }
-        // The outermost loops go to blocks.
+    }
+
+    /// The outermost loops go to blocks.
+    fn grid(&mut self, nest: &mut Nest) {
         let raster = self.wants(&["raster"]);
         let most = match self.chance(82, &["grid", "raster", "persistent", "ring-grid", "reduce-grid", "reduce-atomic"])
         {
@@ -170,6 +190,10 @@ impl Plan<'_> {
             nest.ops.push(format!("bind {}: grid{raster}", names.join(", ")));
             grid.iter().for_each(|n| nest.loops[*n].given = Given::Grid);
         }
+    }
+
+    /// Vectors, and loops that are written out.
+    fn unroll(&mut self, nest: &mut Nest) {
         let short = if self.wants(&["unroll"]) { 60 } else { 25 };
         let long = if self.wants(&["unroll-by"]) { 50 } else { 4 };
         for l in &mut nest.loops {
@@ -185,9 +209,5 @@ impl Plan<'_> {
                 _ => {}
             }
         }
-        self.reduce(&mut nest);
-        self.push(output.name.clone(), String::new(), None, role.into_iter().collect(), nest.ops.clone(), &nest);
-        self.nests.push((output.name.clone(), nest));
-        self.around.push((output.name.clone(), Vec::new()));
     }
 }

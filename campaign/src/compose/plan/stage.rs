@@ -4,6 +4,20 @@ use super::nest::{Given, Loop, Nest, Step, Units, reduces_alike};
 use super::{Plan, alike, bound, plain};
 use crate::compose::ast::{Equation, Expr, Index, Schedule, Type};
 
+/// An instance of a stage: its place, clauses and ops, and its loops.
+type Instance = (String, Vec<String>, Vec<String>, Nest);
+
+/// What is around an instance.
+struct Surroundings {
+    /// What each loop of its path down to it is given to.
+    outside: Vec<Given>,
+    /// Whether it is made inside of what one thread does.
+    inside_thread: bool,
+    /// Whether loops of the path are given to warps, or to warpgroups.
+    warps: bool,
+    groups: bool,
+}
+
 impl Plan<'_> {
     pub(super) fn stage(&mut self, equation: &Equation) {
         let path = self.common(&equation.name);
@@ -90,86 +104,13 @@ impl Plan<'_> {
         at: usize,
         style: usize,
         (via, dimensions, alone): (&str, &[(String, usize)], bool),
-    ) -> (String, Vec<String>, Vec<String>, Nest) {
-        let outside: Vec<Given> = path[..=at].iter().map(|s| s.given).collect();
-        let of_threads = |s: &Schedule| s.place.ends_with("per thread");
-        let inside_thread = outside.contains(&Given::Thread)
-            || path[..=at].iter().any(|p| self.kernel.schedules.iter().any(|s| s.name == p.stage && of_threads(s)));
-        let warps = path.iter().any(|s| s.given == Given::Warp);
-        let groups = path.iter().any(|s| s.given == Given::Group) && matches!(self.units, Units::Groups(_));
-        let data: Vec<Loop> = own.loops.iter().filter(|l| !l.reduced).cloned().collect();
-        let mut clauses = Vec::new();
+    ) -> Instance {
+        let around = self.surroundings(path, at);
         let in_registers = style < 45 && via.is_empty() && (alone || dimensions.is_empty() || self.rng.chance(60));
         let alone = alone || self.rng.chance(5);
-        let columns = !in_registers && via != "tma" && (inside_thread || style < 52 && alone);
+        let columns = !in_registers && via != "tma" && (around.inside_thread || style < 52 && alone);
         if in_registers {
-            self.write_out(path, at);
-            // Who has which element as its reader has it.
-            let reader = path.last().map(|s| s.stage.clone()).unwrap_or_default();
-            let mut like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
-            // Of a stage that is like another one.
-            let chained = |n: &&(String, Nest)| {
-                let of = self.kernel.schedules.iter().find(|s| s.name == n.0);
-                of.is_some_and(|s| !s.place.is_empty() && s.ops.iter().any(|op| op.starts_with("like ")))
-            };
-            let chain = self.nests.iter().find(chained).cloned();
-            if chain.is_some() && self.chance(15, &["like-chain"]) {
-                like = chain;
-            }
-            let found = like.as_ref().is_some_and(|n| alike(self.kernel, &n.0, dimensions)) || self.rng.chance(6);
-            let kind = match self.rng.below(10) {
-                kind if self.wants(&["like", "like-chain", "registers-cluster"]) => kind / 2,
-                kind if self.wants(&["registers-thread", "vectorized-registers"]) => 6 + kind % 3,
-                kind => kind,
-            };
-            if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One)
-            {
-                let mut ops = vec![format!("like {name}")];
-                let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
-                ops.extend(reduces_alike(&nest, &reduced));
-                let loops =
-                    nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
-                let loops: Vec<Loop> = loops.cloned().collect();
-                let blocks = outside.contains(&Given::Cta) || self.cluster.is_none();
-                let per = if blocks || !self.chance(65, &["registers-cluster"]) {
-                    *self.rng.pick(&["", "", "", " per cta"])
-                } else {
-                    " per cluster"
-                };
-                let per = if warps && (outside.contains(&Given::Warp) || self.chance(20, &["registers-warp"])) {
-                    " per warp"
-                } else if groups && outside.contains(&Given::Group) {
-                    " per warpgroup"
-                } else {
-                    per
-                };
-                let inner = Nest { loops, fresh: 50, ..Nest::default() };
-                return (format!("registers{per}"), clauses, ops, inner);
-            }
-            if kind < 9 && alone || inside_thread || self.units == Units::One {
-                self.odd(&mut own, 12);
-                let vector = own.loops.iter().rposition(|l| !l.reduced);
-                let vector = vector.filter(|at| at + 1 == own.loops.len() && self.chance(8, &["vectorized-registers"]));
-                for (n, l) in own.loops.iter_mut().enumerate() {
-                    let vector = vector == Some(n) && l.most.is_some_and(|m| [2, 4, 8].contains(&m));
-                    if vector {
-                        own.ops.push(format!("vectorize {}", l.name));
-                        l.given = Given::Vector;
-                    } else if !l.reduced && self.rng.chance(85) {
-                        own.ops.push(format!("unroll {}", l.name));
-                        l.given = Given::Unrolled;
-                    }
-                }
-                if self.rng.chance(25) && own.loops.iter().any(|l| l.reduced) {
-                    let last = own.loops.len() - 1;
-                    own.split(last, *self.rng.pick(&[2, 3, 4]), false);
-                }
-                let per = if self.rng.chance(88) || inside_thread { " per thread" } else { "" };
-                return (format!("registers{per}"), clauses, own.ops.clone(), own);
-            }
-            self.give_threads(&mut own, self.units, true);
-            self.reduce(&mut own);
-            return ("registers".to_owned(), clauses, own.ops.clone(), own);
+            return self.in_registers(own, (path, at), &around, dimensions, alone);
         }
         // Blocks share its terms.
         let reduced = own.loops.iter().rposition(|l| l.reduced);
@@ -194,10 +135,112 @@ impl Plan<'_> {
                 }
             }
             self.reduce(&mut own);
-            return (memory.to_owned(), clauses, own.ops.clone(), own);
+            return (memory.to_owned(), Vec::new(), own.ops.clone(), own);
         }
-        // Memory. Rows whose length nothing bounds go to global memory.
-        let is_bounded = !self.wild && self.inside(path, at, axes, 256) || data.iter().all(|l| l.most.is_some());
+        self.in_memory(own, axes, (path, at), (via, columns), &around)
+    }
+
+    fn surroundings(&self, path: &[Step], at: usize) -> Surroundings {
+        let outside: Vec<Given> = path[..=at].iter().map(|s| s.given).collect();
+        let of_threads = |s: &Schedule| s.place.ends_with("per thread");
+        let inside_thread = outside.contains(&Given::Thread)
+            || path[..=at].iter().any(|p| self.kernel.schedules.iter().any(|s| s.name == p.stage && of_threads(s)));
+        let warps = path.iter().any(|s| s.given == Given::Warp);
+        let groups = path.iter().any(|s| s.given == Given::Group) && matches!(self.units, Units::Groups(_));
+        Surroundings { outside, inside_thread, warps, groups }
+    }
+
+    /// An instance in registers.
+    fn in_registers(
+        &mut self,
+        mut own: Nest,
+        (path, at): (&[Step], usize),
+        around: &Surroundings,
+        dimensions: &[(String, usize)],
+        alone: bool,
+    ) -> Instance {
+        let Surroundings { ref outside, inside_thread, warps, groups } = *around;
+        self.write_out(path, at);
+        // Who has which element as its reader has it.
+        let reader = path.last().map(|s| s.stage.clone()).unwrap_or_default();
+        let mut like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
+        // Of a stage that is like another one.
+        let chained = |n: &&(String, Nest)| {
+            let of = self.kernel.schedules.iter().find(|s| s.name == n.0);
+            of.is_some_and(|s| !s.place.is_empty() && s.ops.iter().any(|op| op.starts_with("like ")))
+        };
+        let chain = self.nests.iter().find(chained).cloned();
+        if chain.is_some() && self.chance(15, &["like-chain"]) {
+            like = chain;
+        }
+        let found = like.as_ref().is_some_and(|n| alike(self.kernel, &n.0, dimensions)) || self.rng.chance(6);
+        let kind = match self.rng.below(10) {
+            kind if self.wants(&["like", "like-chain", "registers-cluster"]) => kind / 2,
+            kind if self.wants(&["registers-thread", "vectorized-registers"]) => 6 + kind % 3,
+            kind => kind,
+        };
+        if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One) {
+            let mut ops = vec![format!("like {name}")];
+            let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
+            ops.extend(reduces_alike(&nest, &reduced));
+            let loops = nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
+            let loops: Vec<Loop> = loops.cloned().collect();
+            let blocks = outside.contains(&Given::Cta) || self.cluster.is_none();
+            let per = if blocks || !self.chance(65, &["registers-cluster"]) {
+                *self.rng.pick(&["", "", "", " per cta"])
+            } else {
+                " per cluster"
+            };
+            let per = if warps && (outside.contains(&Given::Warp) || self.chance(20, &["registers-warp"])) {
+                " per warp"
+            } else if groups && outside.contains(&Given::Group) {
+                " per warpgroup"
+            } else {
+                per
+            };
+            let inner = Nest { loops, fresh: 50, ..Nest::default() };
+            return (format!("registers{per}"), Vec::new(), ops, inner);
+        }
+        if kind < 9 && alone || inside_thread || self.units == Units::One {
+            self.odd(&mut own, 12);
+            let vector = own.loops.iter().rposition(|l| !l.reduced);
+            let vector = vector.filter(|at| at + 1 == own.loops.len() && self.chance(8, &["vectorized-registers"]));
+            for (n, l) in own.loops.iter_mut().enumerate() {
+                let vector = vector == Some(n) && l.most.is_some_and(|m| [2, 4, 8].contains(&m));
+                if vector {
+                    own.ops.push(format!("vectorize {}", l.name));
+                    l.given = Given::Vector;
+                } else if !l.reduced && self.rng.chance(85) {
+                    own.ops.push(format!("unroll {}", l.name));
+                    l.given = Given::Unrolled;
+                }
+            }
+            if self.rng.chance(25) && own.loops.iter().any(|l| l.reduced) {
+                let last = own.loops.len() - 1;
+                own.split(last, *self.rng.pick(&[2, 3, 4]), false);
+            }
+            let per = if self.rng.chance(88) || inside_thread { " per thread" } else { "" };
+            return (format!("registers{per}"), Vec::new(), own.ops.clone(), own);
+        }
+        self.give_threads(&mut own, self.units, true);
+        self.reduce(&mut own);
+        ("registers".to_owned(), Vec::new(), own.ops.clone(), own)
+    }
+
+    /// An instance in shared or global memory.
+    fn in_memory(
+        &mut self,
+        mut own: Nest,
+        axes: &[String],
+        (path, at): (&[Step], usize),
+        (via, columns): (&str, bool),
+        around: &Surroundings,
+    ) -> Instance {
+        let Surroundings { ref outside, warps, groups, .. } = *around;
+        let mut clauses = Vec::new();
+        // Rows whose length nothing bounds go to global memory.
+        let is_bounded = !self.wild && self.inside(path, at, axes, 256)
+            || own.loops.iter().filter(|l| !l.reduced).all(|l| l.most.is_some());
         let memory = match is_bounded {
             _ if via == "tma" || via == "cp_async" => "shared",
             _ if self.chance(0, &["global", "global-thread", "global-warp", "global-warpgroup"]) => "global",
@@ -239,23 +282,7 @@ impl Plan<'_> {
         } else {
             ""
         };
-        if !self.wants(&["region-flat"]) && self.chance(8, &["region"]) {
-            own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
-        } else if self.chance(4, &["region-flat"]) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
-            // A run of elements, which is one axis from the beginning.
-            let name = own.name("f");
-            own.ops.push(format!("region flat -> {name}"));
-            let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
-            own.loops = vec![Loop {
-                name,
-                roots,
-                reduced: false,
-                most: None,
-                inner: false,
-                step: Some(1),
-                given: Given::Serial,
-            }];
-        }
+        self.region(&mut own, via);
         self.odd(&mut own, 10);
         let halves = self.kernel.ty == Type::F16;
         let lanes = via == "cp_async" && (halves || self.rng.chance(40));
@@ -296,8 +323,37 @@ impl Plan<'_> {
             l.given = Given::Unrolled;
         }
         self.reduce(&mut own);
+        if memory == "shared" && via.is_empty() {
+            self.layout(&mut own);
+        }
+        (format!("{memory}{per}"), clauses, own.ops.clone(), own)
+    }
+
+    /// Which elements it has: more than are asked for, exactly those, or a flat run of them.
+    fn region(&mut self, own: &mut Nest, via: &str) {
+        if !self.wants(&["region-flat"]) && self.chance(8, &["region"]) {
+            own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
+        } else if self.chance(4, &["region-flat"]) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
+            // A run of elements, which is one axis from the beginning.
+            let name = own.name("f");
+            own.ops.push(format!("region flat -> {name}"));
+            let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
+            own.loops = vec![Loop {
+                name,
+                roots,
+                reduced: false,
+                most: None,
+                inner: false,
+                step: Some(1),
+                given: Given::Serial,
+            }];
+        }
+    }
+
+    /// The axes of a buffer in another order, with padding or a swizzle.
+    fn layout(&mut self, own: &mut Nest) {
         let listed: Vec<&Loop> = own.loops.iter().filter(|l| !l.reduced).collect();
-        if memory == "shared" && via.is_empty() && listed.len() > 1 && self.chance(12, &["layout", "layout-swizzle"]) {
+        if listed.len() > 1 && self.chance(12, &["layout", "layout-swizzle"]) {
             let mut names: Vec<String> = listed.iter().map(|l| l.name.clone()).collect();
             // The last one stays where vectors are.
             let free = names.len() - usize::from(listed.iter().any(|l| l.given == Given::Vector));
@@ -315,7 +371,6 @@ impl Plan<'_> {
             };
             own.ops.push(format!("layout [{}]{span}", names.join(", ")));
         }
-        (format!("{memory}{per}"), clauses, own.ops.clone(), own)
     }
 
     /// Some lanes of the last axis become a vector.

@@ -5,6 +5,7 @@ use expect_test::expect;
 use super::refused;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the messages of all kernels, as one text")]
 fn messages() {
     let kernels = [
         ("(x: f32[H, W]) -> (y: f32[H, W])", "y[i, j] = x[i, j + 3];"),

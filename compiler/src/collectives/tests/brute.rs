@@ -355,6 +355,7 @@ fn control(random: &mut Random, nest: &Nest) {
 }
 
 /// Arrays whose elements threads, warps or blocks hold, by listing all of these units.
+#[expect(clippy::too_many_lines, reason = "one draw, listed and compared in steps")]
 fn holding(random: &mut Random, nest: &Nest, place: &State, tally: &mut Tally) {
     let shape = nest.shape();
     let (c, b) = (shape.cluster(), shape.block());

@@ -104,6 +104,7 @@ pub enum UnitMisfit {
 }
 
 impl IntoDiagnostic for MisplacedUnit {
+    #[expect(clippy::too_many_lines, reason = "one arm a fault")]
     fn into_diagnostic(self) -> Diagnostic {
         let Self { unit, axis, problem, threads, span, role, around, possible } = self;
         let new = |title: String| Diagnostic::new(Code::TW0606, span, title);

@@ -162,6 +162,7 @@ impl Checker<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     fn statement(&mut self, statement: &Statement, region: RegionId) {
         match &statement.kind {
             StatementKind::Let(value) => self.binding(*value),

@@ -113,6 +113,7 @@ fn unknown_names_are_suggested() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "kernels with their messages")]
 fn names_mean_one_thing() {
     check(
         "(x: f32[N], x: f32[N]) -> (y: f32[N])",
@@ -296,6 +297,7 @@ fn names_mean_one_thing() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "kernels with their messages")]
 fn sizes_are_told_at_launch() {
     check(
         "(x: f32[2 * N]) -> (y: f32[2 * N])",
@@ -430,6 +432,7 @@ fn sizes_are_told_at_launch() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "kernels with their messages")]
 fn every_tensor_is_defined_once_and_used() {
     check(
         "(x: f32[M, N]) -> (y: f32[M, N])",
@@ -804,6 +807,7 @@ fn indices_are_quasi_affine() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "kernels with their messages")]
 fn types_agree() {
     check(
         "(x: f32[N], w: f16[N]) -> (y: f32[N])",
@@ -1135,6 +1139,7 @@ fn literals_fit_their_place() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "kernels with their messages")]
 fn reductions_are_what_they_say() {
     check(
         "(x: f32[M, N]) -> (y: u32[])",

@@ -40,6 +40,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a statement")]
     pub(super) fn statement(&mut self, statement: &'a Statement, active: &Active) -> Outcome<bool> {
         self.spend(1)?;
         if !self.me.behind && is_of_launches(self.kernel, &statement.kind) {

@@ -220,6 +220,7 @@ impl Apply<'_> {
         None
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an op")]
     fn op(&mut self, op: &ast::Op) {
         use ast::OpKind;
         match &op.kind {

@@ -30,6 +30,7 @@ impl Printer {
         self.list(&into, |p, name| p.text(&name.text));
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an op")]
     pub(super) fn op(&mut self, op: &Op) {
         match &op.kind {
             OpKind::Split { axis, side, factor, outer, inner } => {

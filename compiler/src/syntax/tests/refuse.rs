@@ -165,6 +165,7 @@ fn missing_separators() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "texts with their messages")]
 fn habits_from_rust() {
     check_body(
         "let t = x[0];\nfor i in 0..4 { y[i] = x[i]; }\ny[i] += x[i];\ny = x[i];\ny[i] = x[i] & 3;\ny[i] = if x[i] < 0.0 { 1.0 };",

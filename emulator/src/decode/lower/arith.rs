@@ -110,6 +110,7 @@ impl Lowering<'_> {
         self.emit(Op::Lane { f, d: slots[0], a: at(1), b: at(2), c: at(3), e: at(4) });
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an instruction")]
     pub(super) fn arith(&mut self, arith: Arith, inst: &Source) -> Lowered<()> {
         let ty = self.ty(inst, 0)?;
         let shape_of = shape(ty)?;

@@ -58,34 +58,7 @@ impl Lowering<'_> {
                 };
                 self.int2(op, width, [d, a, b])
             }
-            Logic::Lop3 => {
-                let Operand::Imm(table) = self.operand(inst, 4)? else {
-                    return refuse("the truth table must be an immediate");
-                };
-                let table = table.int_bits().unwrap_or(0) as u8;
-                let (first, flag) = match self.operand(inst, 0)? {
-                    Operand::Pair(d, p) => ((**d).clone(), Some((**p).clone())),
-                    other => (other.clone(), None),
-                };
-                let d = if first == Operand::Sink { self.temporary()? } else { self.narrow(&first, ty)? };
-                let mut row = [0; 3];
-                for (index, slot) in row.iter_mut().enumerate() {
-                    *slot = self.narrow(self.operand(inst, index + 1)?, ty)?;
-                }
-                let [a, b, c] = row;
-                self.emit(Op::Lop3 { table, d, a, b, c });
-                let Some(flag) = flag else { return Ok(()) };
-                // p = (d ≠ 0) op q.
-                let q = self.pred(self.operand(inst, 5)?)?;
-                let Some(Slot::Narrow(zero)) = self.slots.constant(32, 0) else {
-                    return refuse("no room for a constant");
-                };
-                let logic = if inst.has(Flag::Or) { op::Logic::Or } else { op::Logic::And };
-                let test = Comparison::Int(IntCompare::Ne, Width::W32);
-                let p = self.pred_result(&flag)?;
-                self.emit(Op::Setp { test, d: p, p: None, a: d, b: zero, combine: Some((logic, q)) });
-                Ok(())
-            }
+            Logic::Lop3 => self.lop3(inst, ty),
             Logic::Shf => self.lanes3(
                 inst,
                 [ty, ty, ty, ScalarType::U32],
@@ -117,6 +90,35 @@ impl Lowering<'_> {
             Logic::Szext => self.lanes2(inst, ty, LaneFn::Szext { signed, wrap: inst.has(Flag::Wrap) }),
             Logic::Bmsk => self.lanes2(inst, ty, LaneFn::Bmsk { wrap: inst.has(Flag::Wrap) }),
         }
+    }
+
+    fn lop3(&mut self, inst: &Source, ty: ScalarType) -> Lowered<()> {
+        let Operand::Imm(table) = self.operand(inst, 4)? else {
+            return refuse("the truth table must be an immediate");
+        };
+        let table = table.int_bits().unwrap_or(0) as u8;
+        let (first, flag) = match self.operand(inst, 0)? {
+            Operand::Pair(d, p) => ((**d).clone(), Some((**p).clone())),
+            other => (other.clone(), None),
+        };
+        let d = if first == Operand::Sink { self.temporary()? } else { self.narrow(&first, ty)? };
+        let mut row = [0; 3];
+        for (index, slot) in row.iter_mut().enumerate() {
+            *slot = self.narrow(self.operand(inst, index + 1)?, ty)?;
+        }
+        let [a, b, c] = row;
+        self.emit(Op::Lop3 { table, d, a, b, c });
+        let Some(flag) = flag else { return Ok(()) };
+        // p = (d ≠ 0) op q.
+        let q = self.pred(self.operand(inst, 5)?)?;
+        let Some(Slot::Narrow(zero)) = self.slots.constant(32, 0) else {
+            return refuse("no room for a constant");
+        };
+        let logic = if inst.has(Flag::Or) { op::Logic::Or } else { op::Logic::And };
+        let test = Comparison::Int(IntCompare::Ne, Width::W32);
+        let p = self.pred_result(&flag)?;
+        self.emit(Op::Setp { test, d: p, p: None, a: d, b: zero, combine: Some((logic, q)) });
+        Ok(())
     }
 
     pub(super) fn video(&mut self, op: tilewright_ptx::isa::Video, inst: &Source) -> Lowered<()> {

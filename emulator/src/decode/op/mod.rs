@@ -1,5 +1,6 @@
 //! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers
-//! have slots too. What families of instructions say besides their operands is in `lane`, `memory` and `sync`.
+//! have slots too. What families of instructions say besides their operands is in `lane`, `memory` and `sync`. Which
+//! operations only compute registers is in `part`.
 
 mod bulk;
 mod call;
@@ -7,9 +8,11 @@ mod copy;
 mod lane;
 mod matrix;
 mod memory;
+mod part;
+mod slot;
 mod sync;
 
-use crate::lanes::int::{Int1, Int2, IntCompare, Width};
+use crate::lanes::int::{Int1, Int2, Width};
 use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
@@ -20,69 +23,9 @@ pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
 pub use memory::{Access, Address, Atomic, AtomicFn, Fence, Space, Strength};
+pub use part::Part;
+pub use slot::{Comparison, Logic, Narrow, PredRef, PredSlot, Slot, WideSlot};
 pub use sync::{Barrier, BarrierKind, Clock, ClusterBarrierOp, Collective, Mapa, Redux, Shuffle, Vote};
-
-/// Index of a row of 32-bit values.
-pub type Narrow = u32;
-/// Index of a row of 64-bit values.
-pub type WideSlot = u32;
-/// Index of a predicate mask.
-pub type PredSlot = u32;
-
-/// A register slot of any class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Slot {
-    /// A predicate.
-    Pred(PredSlot),
-    /// At most 32 bits.
-    Narrow(Narrow),
-    /// 64 bits.
-    Wide(WideSlot),
-}
-
-/// A guard or another predicate operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PredRef {
-    /// The predicate.
-    pub slot: PredSlot,
-    /// Whether it is negated.
-    pub negated: bool,
-}
-
-/// Boolean combination of a comparison with a predicate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Logic {
-    /// Conjunction.
-    And,
-    /// Disjunction.
-    Or,
-    /// Exclusive or.
-    Xor,
-}
-
-impl Logic {
-    /// On masks.
-    pub fn apply(self, a: u32, b: u32) -> u32 {
-        match self {
-            Logic::And => a & b,
-            Logic::Or => a | b,
-            Logic::Xor => a ^ b,
-        }
-    }
-}
-
-/// What is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Comparison {
-    /// Integers of at most 32 bits.
-    Int(IntCompare, Width),
-    /// Floats of at most 32 bits.
-    Float(FloatCompare, FloatType, bool),
-    /// 64-bit integers.
-    WideInt(IntCompare),
-    /// Doubles.
-    WideFloat(FloatCompare),
-}
 
 /// A decoded operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -502,148 +445,6 @@ pub enum Op {
     AwaitGrids,
     /// Lets other warps run: `nanosleep`.
     Yield,
-}
-
-/// The operations that only compute registers from registers, in every lane by itself, in parts that are compiled apart
-/// from each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// Integers of at most 32 bits, moves and selections.
-    Narrow,
-    /// Integers of 64 bits, moves, selections and addresses.
-    Wide,
-    /// Floats of at most 32 bits.
-    Float,
-    /// Floats of 64 bits.
-    WideFloat,
-    /// What makes predicates, or values of comparisons.
-    Test,
-    /// Conversions, approximations and what has carries or is computed lane by lane.
-    Other,
-}
-
-impl Part {
-    /// How many there are.
-    pub const COUNT: usize = 6;
-}
-
-impl Op {
-    /// The part that it belongs to; none for operations that do more than compute registers.
-    pub fn part(&self) -> Option<Part> {
-        Some(match self {
-            Op::Mov { .. }
-            | Op::Int1 { .. }
-            | Op::Int2 { .. }
-            | Op::Mad { .. }
-            | Op::MulWide16 { .. }
-            | Op::Lop3 { .. }
-            | Op::Selp { .. } => Part::Narrow,
-            Op::MovWide { .. }
-            | Op::Int1Wide { .. }
-            | Op::Int2Wide { .. }
-            | Op::CountWide { .. }
-            | Op::ShiftWide { .. }
-            | Op::MadLoWide { .. }
-            | Op::MulWide { .. }
-            | Op::SelpWide { .. }
-            | Op::Cvta { .. }
-            | Op::Isspacep { .. } => Part::Wide,
-            Op::Float1 { .. } | Op::Float2 { .. } | Op::Fma { .. } => Part::Float,
-            Op::Float1Wide { .. } | Op::Float2Wide { .. } | Op::FmaWide { .. } | Op::ApproxWide { .. } => {
-                Part::WideFloat
-            }
-            Op::MovPred { .. }
-            | Op::Setp { .. }
-            | Op::SetpPacked { .. }
-            | Op::Set { .. }
-            | Op::SetPacked { .. }
-            | Op::Testp { .. }
-            | Op::PredLogic { .. } => Part::Test,
-            Op::Carry { .. }
-            | Op::MadCarry { .. }
-            | Op::Lane { .. }
-            | Op::Approx { .. }
-            | Op::Cvt { .. }
-            | Op::CvtFast { .. } => Part::Other,
-            Op::Pack { .. }
-            | Op::Unpack { .. }
-            | Op::CheckInit { .. }
-            | Op::MarkInit { .. }
-            | Op::FlowInit { .. }
-            | Op::LoadedInit { .. }
-            | Op::StoredInit { .. }
-            | Op::FlowSelect { .. }
-            | Op::Clock { .. }
-            | Op::Load(_)
-            | Op::Store(_)
-            | Op::Atomic(_)
-            | Op::Fence(_)
-            | Op::ProxyFence { .. }
-            | Op::Bulk { .. }
-            | Op::CommitBulk
-            | Op::WaitBulk { .. }
-            | Op::Activemask { .. }
-            | Op::ThreadCopy(_)
-            | Op::CommitCopies
-            | Op::WaitCopies { .. }
-            | Op::Mbarrier(_)
-            | Op::Mapa(_)
-            | Op::ClusterBarrier(_)
-            | Op::SetRegisters { .. }
-            | Op::Mma(_)
-            | Op::MatrixAccess(_)
-            | Op::MatrixTranspose { .. }
-            | Op::FragmentAccess(_)
-            | Op::Collective { .. }
-            | Op::Barrier(_)
-            | Op::Branch { .. }
-            | Op::BranchTable { .. }
-            | Op::Call { .. }
-            | Op::Return
-            | Op::Alloca { .. }
-            | Op::StackTop { .. }
-            | Op::Exit
-            | Op::Trap
-            | Op::Nop
-            | Op::AwaitGrids
-            | Op::Yield => return None,
-        })
-    }
-
-    /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane,
-    /// or predicates.
-    pub fn row(&self) -> Option<Slot> {
-        match *self {
-            Op::Mov { d, .. }
-            | Op::Int1 { d, .. }
-            | Op::Int2 { d, .. }
-            | Op::CountWide { d, .. }
-            | Op::Mad { d, .. }
-            | Op::MulWide16 { d, .. }
-            | Op::Lop3 { d, .. }
-            | Op::Float1 { d, .. }
-            | Op::Float2 { d, .. }
-            | Op::Fma { d, .. }
-            | Op::Approx { d, .. }
-            | Op::Set { d, .. }
-            | Op::SetPacked { d, .. }
-            | Op::Selp { d, .. } => Some(Slot::Narrow(d)),
-            Op::MovWide { d, .. }
-            | Op::Int1Wide { d, .. }
-            | Op::Int2Wide { d, .. }
-            | Op::ShiftWide { d, .. }
-            | Op::MadLoWide { d, .. }
-            | Op::MulWide { d, .. }
-            | Op::Float1Wide { d, .. }
-            | Op::Float2Wide { d, .. }
-            | Op::FmaWide { d, .. }
-            | Op::SelpWide { d, .. } => Some(Slot::Wide(d)),
-            Op::Lane { d, .. } => Some(d),
-            Op::CvtFast { cvt: FastCvt::ZeroExtend | FastCvt::SignExtend, d, .. } => Some(Slot::Wide(d)),
-            Op::CvtFast { d, .. } => Some(Slot::Narrow(d)),
-            _ => None,
-        }
-    }
 }
 
 /// One decoded instruction.

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::tensor_map::{GRANULE, Swizzle};
 
-use super::{race, region};
+use super::checks::{race, region};
 use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, Progress, Token, Way};
 use crate::decode::op::Space;
 use crate::exec::access::{Request, Shape, small_location};

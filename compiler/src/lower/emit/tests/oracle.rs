@@ -273,6 +273,7 @@ pub(super) fn same(element: ElementType, a: u64, b: u64) -> bool {
 }
 
 /// Values at which something happens: limits, ties, neighbours of both, and some ordinary ones.
+#[expect(clippy::too_many_lines, reason = "one list of values a type")]
 pub(super) fn edges(element: ElementType) -> Vec<u64> {
     match element {
         Bool => vec![0, 1],

@@ -2,14 +2,21 @@
 //!
 //! Rounding is monotone, so the rounded results of an operation that is monotone in each operand lie between the
 //! rounded results at the ends; no outward rounding is needed. A fold whose order is free needs wider ones: see
-//! [`Widen`].
+//! [`Widen`]. Comparisons are in `compare`, integers in `integer`.
+
+mod compare;
+mod integer;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Binary, Compare, Unary};
+use tilewright_kernel::algorithm::{Binary, Unary};
 
 use super::column::{Column, Range, joint, map, map2};
 use super::interval::{Format, Interval, greater, less};
 use super::math;
+use integer::{int_binary, range_binary};
+
+pub(super) use compare::compare;
+pub(super) use integer::{limits, wrap};
 
 /// Why an operation has no result.
 pub(super) enum Undefined {
@@ -294,65 +301,6 @@ pub(super) fn fma(element: ElementType, a: &Column, b: &Column, c: &Column, wide
     Ok(Column::from_intervals(each.collect()))
 }
 
-/// Least and greatest value of an integer type or `bool`.
-pub(super) fn limits(element: ElementType) -> (i128, i128) {
-    if element == ElementType::Bool {
-        return (0, 1);
-    }
-    let bits = element.bytes() * 8;
-    if element.is_signed_integer() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
-}
-
-/// The integer reduced to the width of its type.
-pub(super) fn wrap(element: ElementType, value: i128) -> i128 {
-    let (least, greatest) = limits(element);
-    if (least..=greatest).contains(&value) {
-        return value;
-    }
-    if element == ElementType::Bool { value & 1 } else { (value - least).rem_euclid(greatest - least + 1) + least }
-}
-
-fn int_binary(op: Binary, element: ElementType, x: i128, y: i128) -> Result<i128, Undefined> {
-    // Operands have at most 64 bits: no operation overflows 128 before it is reduced.
-    let value = match op {
-        Binary::Add => x + y,
-        Binary::Sub => x - y,
-        Binary::Mul => x.wrapping_mul(y),
-        Binary::Div => x.checked_div(y).ok_or(Undefined::DivisionByZero)?,
-        Binary::Rem => x.checked_rem(y).ok_or(Undefined::DivisionByZero)?,
-        Binary::Max | Binary::MaxNum => x.max(y),
-        Binary::Min | Binary::MinNum => x.min(y),
-        Binary::And => x & y,
-        Binary::Or => x | y,
-        Binary::Xor => x ^ y,
-    };
-    Ok(wrap(element, value))
-}
-
-fn range_binary(op: Binary, element: ElementType, a: &Range, b: &Range) -> Result<Range, Undefined> {
-    if let (Some(x), Some(y)) = (a.single(), b.single()) {
-        return int_binary(op, element, x, y).map(Range::exact);
-    }
-    let (least, greatest) = limits(element);
-    let all = Range::between(least, greatest);
-    let within = |lo: i128, hi: i128| if lo >= least && hi <= greatest { Range::between(lo, hi) } else { all.clone() };
-    Ok(match op {
-        Binary::Add => within(a.lo + b.lo, a.hi + b.hi),
-        Binary::Sub => within(a.lo - b.hi, a.hi - b.lo),
-        Binary::Mul => {
-            let corners = [a.lo, a.hi].map(|x| [b.lo, b.hi].map(|y| x.saturating_mul(y)));
-            let flat = corners.as_flattened();
-            within(flat.iter().copied().min().unwrap_or(least), flat.iter().copied().max().unwrap_or(greatest))
-        }
-        Binary::Div | Binary::Rem if b.lo <= 0 && b.hi >= 0 => return Err(Undefined::DivisionByZero),
-        Binary::Max | Binary::MaxNum => Range::between(a.lo.max(b.lo), a.hi.max(b.hi)),
-        Binary::Min | Binary::MinNum => Range::between(a.lo.min(b.lo), a.hi.min(b.hi)),
-        Binary::And if element == ElementType::Bool => Range::between(a.lo & b.lo, a.hi & b.hi),
-        Binary::Or if element == ElementType::Bool => Range::between(a.lo | b.lo, a.hi | b.hi),
-        Binary::Div | Binary::Rem | Binary::And | Binary::Or | Binary::Xor => all,
-    })
-}
-
 /// Applies `op` to a column of type `element`.
 pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -> Result<Column, Undefined> {
     let unsupported = || Undefined::Unsupported(format!("{op:?} of {element}"));
@@ -427,69 +375,6 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -
     };
     let each: Option<Vec<Interval>> = (0..a.len()).map(|i| one(a.interval(i))).collect();
     each.map(Column::from_intervals).ok_or_else(unsupported)
-}
-
-/// Compares two columns of one type; the result is `bool`.
-pub(super) fn compare(op: Compare, a: &Column, b: &Column) -> Column {
-    match (a, b) {
-        (Column::Float(a), Column::Float(b)) => Column::Int(map2(a, b, |x, y| i128::from(holds(op, x, y)))),
-        (Column::Int(a), Column::Int(b)) => Column::Int(map2(a, b, |x, y| i128::from(holds(op, x, y)))),
-        (Column::Float(_) | Column::FloatSets(_), _) => {
-            let one = |a: Interval, b: Interval| {
-                let (nan, only_nan) = (a.nan || b.nan, a.is_empty() || b.is_empty());
-                let numbers = if only_nan { None } else { decide(op, a.lo, a.hi, b.lo, b.hi) };
-                let with_nan = op == Compare::Ne;
-                match numbers {
-                    _ if only_nan => Some(with_nan),
-                    Some(answer) if !nan || answer == with_nan => Some(answer),
-                    _ => None,
-                }
-            };
-            answers(joint(&[a.len(), b.len()]), |i| one(a.interval(i), b.interval(i)))
-        }
-        _ => answers(joint(&[a.len(), b.len()]), |i| {
-            let (a, b) = (a.range(i), b.range(i));
-            decide(op, a.lo, a.hi, b.lo, b.hi)
-        }),
-    }
-}
-
-fn answers(points: usize, one: impl Fn(usize) -> Option<bool>) -> Column {
-    let range = |answer: Option<bool>| answer.map_or(Range::between(0, 1), |a| Range::exact(i128::from(a)));
-    Column::from_ranges((0..points).map(|i| range(one(i))).collect())
-}
-
-/// Whether two numbers stand in a relation; false for NaN, except `Ne`.
-fn holds<T: PartialOrd>(op: Compare, x: T, y: T) -> bool {
-    match op {
-        Compare::Eq => x == y,
-        Compare::Ne => x != y,
-        Compare::Lt => x < y,
-        Compare::Le => x <= y,
-        Compare::Gt => x > y,
-        Compare::Ge => x >= y,
-    }
-}
-
-/// Whether all (or no) numbers of two intervals stand in a relation.
-fn decide<T: PartialOrd>(op: Compare, a: T, b: T, c: T, d: T) -> Option<bool> {
-    let decided = |yes: bool, no: bool| {
-        if yes {
-            Some(true)
-        } else if no {
-            Some(false)
-        } else {
-            None
-        }
-    };
-    match op {
-        Compare::Lt => decided(b < c, a >= d),
-        Compare::Le => decided(b <= c, a > d),
-        Compare::Gt => decided(a > d, b <= c),
-        Compare::Ge => decided(a >= d, b < c),
-        Compare::Eq => decided(a == b && c == d && a == c, b < c || a > d),
-        Compare::Ne => decided(b < c || a > d, a == b && c == d && a == c),
-    }
 }
 
 /// Converts a column between element types, as Rust's `as`.

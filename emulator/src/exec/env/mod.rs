@@ -1,21 +1,24 @@
 //! What the warps of a cluster share while they run, and what all CTAs of a launch share: program, memory, shadow,
 //! barriers, counters, findings. Without clusters every CTA is one of its own. Warps are numbered through the cluster,
-//! CTA by CTA, and so are the words of shared memory: see `exec::cluster`.
+//! CTA by CTA, and so are the words of shared memory: see `exec::cluster`. Fences and what they order are in `order`,
+//! reports in `finding`.
+
+mod finding;
+mod order;
+
+pub(crate) use finding::Facts;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tilewright_ptx::SpecialReg;
 
-use super::access::{Shape, Touch, space_of, window};
 use super::copy::Copies;
 use super::host::Host;
 use crate::bulk::flight::Flights;
 use crate::cluster::{ClusterBarrier, Peers};
 use crate::counters::Counters;
 use crate::decode::Kernel;
-use crate::decode::op::{Fence, Space, Strength};
-use crate::lanes::{Mask, Wide, lanes};
 use crate::launch::Options;
 use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
@@ -23,19 +26,17 @@ use crate::memory::heap::Heap;
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
 use crate::registers::Registers;
-use crate::report::{Finding, Kind, Location, Other, Place, Thread};
-use crate::shadow::cell::{AccessKind, Cells, Conflict, Who};
+use crate::report::{Finding, Kind};
+use crate::shadow::cell::Cells;
 use crate::shadow::clock::Clocks;
 use crate::shadow::cross::Cross;
-use crate::shadow::grid::{Grid, Point, View};
-use crate::shadow::line::{Lines, Run};
+use crate::shadow::grid::{Grid, View};
+use crate::shadow::line::Lines;
 use crate::shadow::order::Order;
 use crate::sync::Barriers;
 
 /// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
 pub(crate) const MOST_PRINTED: usize = 1 << 20;
-/// Distinct findings kept.
-const FINDINGS: usize = 64;
 
 /// The launch.
 pub(crate) struct Cx<'a> {
@@ -180,16 +181,6 @@ pub(crate) struct Env<'a> {
     pub dropped: u64,
     /// Region hit last by each instruction.
     pub hints: Vec<u32>,
-}
-
-/// What a finding says besides kind and place.
-#[derive(Default)]
-pub(crate) struct Facts {
-    pub lane: u32,
-    pub location: Option<Location>,
-    pub other: Option<(&'static str, Thread, u32)>,
-    pub detail: String,
-    pub fatal: bool,
 }
 
 impl<'a> Env<'a> {
@@ -340,85 +331,6 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A fence by the lanes `run` of the warp that runs, to which those of `mask` came. Where all that live come to it
-    /// together, it orders them too: nothing promises that, but programs of whole warps (Triton's) are written so, and
-    /// no machine does otherwise. For other CTAs all of them must execute it, inside the CTA a guarded one will do.
-    #[inline(never)]
-    pub fn fence(&mut self, pc: u32, fence: Fence, (run, mask, live): (Mask, Mask, Mask)) {
-        if !self.cx.options.sanitizers.races {
-            return;
-        }
-        if let (true, Some(grid)) = (fence.wide, &self.cx.grid_order) {
-            let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-            grid.fence(&mut self.view, &self.clocks, fence, (self.warp as usize, run, run == live), pc);
-        }
-        self.order.fence(&mut self.clocks, self.warp as usize, fence, mask == live);
-    }
-
-    /// Strong accesses of some lanes.
-    #[inline(never)]
-    pub(super) fn order(&mut self, shape: &Shape, space: Space, addresses: &Wide, run: Mask) {
-        if !self.cx.options.sanitizers.races {
-            return;
-        }
-        let warp = self.warp as usize;
-        let outside = self.cx.grid_order.as_ref().filter(|_| shape.strength == Strength::Strong { wide: true });
-        let mut outside = outside.map(|grid| grid.lock().unwrap_or_else(PoisonError::into_inner));
-        for lane in lanes(run) {
-            let address = self.named(addresses[lane].wrapping_add(window(space)));
-            match shape.touch {
-                Touch::Load => self.order.read(warp, address),
-                Touch::Store => self.order.write(warp, address),
-                Touch::Atomic | Touch::Exchange => self.order.update(warp, address),
-            }
-            let Some(grid) = outside.as_mut().filter(|_| space_of(address) == Space::Global) else { continue };
-            let bytes = (address, shape.total());
-            let point = Point { warp: self.warp, lane: lane as u32, pc: shape.pc };
-            if shape.touch != Touch::Store {
-                grid.read(&mut self.view, bytes, point);
-            }
-            if shape.touch != Touch::Load {
-                grid.write(&self.view, self.number, bytes, point, shape.touch != Touch::Store);
-            }
-        }
-    }
-
-    /// Records an access to global memory for other CTAs, if anything may order them.
-    #[inline(always)]
-    pub(super) fn outside(&mut self, run: Run, kind: AccessKind, who: Who) {
-        if self.cx.grid_order.is_some() {
-            self.order_outside(run, kind, who);
-        }
-    }
-
-    /// The same of a copy.
-    pub(super) fn copy_outside(&mut self, (address, bytes): (u64, u64), writes: bool, who: Who) {
-        let Some(grid) = &self.cx.grid_order else { return };
-        let regions = &self.cx.regions;
-        let constant = |index| regions.get(index).constant;
-        if !writes && regions.find(address, bytes, false, usize::MAX).is_ok_and(constant) {
-            return;
-        }
-        let kind = if writes { AccessKind::Write } else { AccessKind::Read };
-        let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grid.copy(&self.view, &self.clocks, self.number, (address, bytes), kind, who);
-        drop(grid);
-        if let Some(conflict) = found {
-            super::global::report_outside(self, who.pc, kind, conflict);
-        }
-    }
-
-    #[inline(never)]
-    fn order_outside(&mut self, run: Run, kind: AccessKind, who: Who) {
-        let Some(grid) = &self.cx.grid_order else { return };
-        let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grid.access(&self.view, &self.clocks, self.number, run, kind, who);
-        drop(grid);
-        if let Some(conflict) = found {
-            super::global::report_outside(self, who.pc, kind, conflict);
-        }
-    }
-
     /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.
     pub fn draw(&mut self) -> u64 {
         self.draws += 1;
@@ -483,74 +395,5 @@ impl<'a> Env<'a> {
             self.rank = self.split(warp).0;
             self.cta = self.cta_at(self.number, self.rank);
         }
-    }
-
-    /// A lane of a warp of this cluster.
-    pub fn thread_of(&self, warp: u32, lane: u32) -> Thread {
-        self.thread_in(self.number, warp, lane)
-    }
-
-    /// A lane of a warp of some cluster.
-    pub fn thread_in(&self, number: u64, warp: u32, lane: u32) -> Thread {
-        let (rank, warp) = self.split(warp);
-        Thread { cta: self.cta_at(number, rank), warp, lane }
-    }
-
-    pub fn thread(&self, lane: u32) -> Thread {
-        self.thread_of(self.warp, lane)
-    }
-
-    pub fn place_of(&self, pc: u32) -> Place {
-        self.cx.kernel.place(pc)
-    }
-
-    /// Records a finding; a repeated one is counted.
-    #[cold]
-    pub fn report(&mut self, kind: Kind, pc: u32, facts: Facts) {
-        let thread = self.thread(facts.lane);
-        self.report_thread(kind, pc, thread, facts);
-    }
-
-    /// As [`Env::report`], for a thread of another warp.
-    #[cold]
-    pub fn report_thread(&mut self, kind: Kind, pc: u32, thread: Thread, facts: Facts) {
-        let key = (kind, pc, facts.other.as_ref().map_or(u32::MAX, |other| other.2));
-        if let Some(at) = self.keys.iter().position(|k| *k == key) {
-            self.findings[at].count += 1;
-            self.findings[at].fatal |= facts.fatal;
-            return;
-        }
-        if self.findings.len() >= FINDINGS && !facts.fatal {
-            self.dropped += 1;
-            return;
-        }
-        let other = facts.other.map(|(access, thread, pc)| Other { access, thread, place: self.place_of(pc) });
-        let (place, kernel) = (self.place_of(pc), self.cx.kernel.name.clone());
-        self.keys.push(key);
-        self.findings.push(Finding {
-            kind,
-            kernel,
-            place,
-            thread,
-            location: facts.location,
-            other,
-            detail: facts.detail,
-            fatal: facts.fatal,
-            count: 1,
-        });
-    }
-
-    /// A race with an access of this CTA.
-    #[cold]
-    pub fn report_race(&mut self, pc: u32, lane: u32, location: Location, same_value: bool, other: Conflict) {
-        let kind = if same_value { Kind::SameValueRace } else { Kind::Race };
-        let thread = self.thread_of(other.warp, other.lane);
-        let facts = Facts {
-            lane,
-            location: Some(location),
-            other: Some((other.kind.name(), thread, other.pc)),
-            ..Facts::default()
-        };
-        self.report(kind, pc, facts);
     }
 }
