@@ -83,29 +83,35 @@ impl Accesses {
     }
 
     /// Adds one.
-    pub fn add(&mut self, access: Access, mut among: Sharing) {
-        let known = Access::anywhere(access.group);
-        if self.find(known).is_ok() {
-            return self.put(known, among);
-        }
-        if access == known {
-            // It stands for all of its group.
-            let own = self.0.iter().filter(|a| a.0.group == access.group);
-            among = own.fold(among, |least, a| least.min(a.1));
-            self.0.retain(|a| a.0.group != access.group);
-        }
-        self.put(access, among);
-        if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
-            let all = std::mem::take(&mut self.0);
-            all.into_iter().for_each(|(access, among)| self.put(Access::anywhere(access.group), among));
+    pub fn add(&mut self, access: Access, among: Sharing) {
+        let known = self.find(access).or_else(|_| self.find(Access::anywhere(access.group)));
+        match known {
+            Ok(at) => self.0[at].1 = self.0[at].1.min(among),
+            Err(_) => self.extend([(access, among)]),
         }
     }
 
-    fn put(&mut self, access: Access, among: Sharing) {
-        match self.find(access) {
-            Ok(at) => self.0[at].1 = self.0[at].1.min(among),
-            Err(at) => self.0.insert(at, (access, among)),
+    /// Adds these, which may be in any order.
+    fn extend(&mut self, others: impl IntoIterator<Item = (Access, Sharing)>) {
+        self.0.extend(others);
+        self.merge();
+        if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
+            self.0.iter_mut().for_each(|(access, _)| *access = Access::anywhere(access.group));
+            self.merge();
         }
+    }
+
+    /// Puts them in order, each once. One of which nothing is known stands for all of its group; it is the last of them.
+    fn merge(&mut self) {
+        self.0.sort_by_key(|(access, _)| std::cmp::Reverse(*access));
+        self.0.dedup_by(|next, kept| {
+            let is_one = next.0 == kept.0 || kept.0 == Access::anywhere(next.0.group);
+            if is_one {
+                kept.1 = kept.1.min(next.1);
+            }
+            is_one
+        });
+        self.0.reverse();
     }
 
     /// Whether adding one changes nothing.
@@ -114,12 +120,21 @@ impl Accesses {
         known.is_ok_and(|at| self.0[at].1 == Sharing::Thread)
     }
 
+    /// Whether adding others changes nothing.
+    fn has_all(&self, others: &Self) -> bool {
+        let has = |(access, among): &(Access, Sharing)| {
+            let known = self.find(*access).or_else(|_| self.find(Access::anywhere(access.group)));
+            known.is_ok_and(|at| self.0[at].1 <= *among)
+        };
+        self.0 == others.0 || others.0.iter().all(has)
+    }
+
     /// Adds others.
     pub fn join(&mut self, other: &Self) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
-        } else if self != other {
-            other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+        } else if !self.has_all(other) {
+            self.extend(other.0.iter().copied());
         }
     }
 
@@ -147,8 +162,8 @@ impl Accesses {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        let all = std::mem::take(&mut self.0);
-        all.into_iter().for_each(|(access, among)| self.add(how(access), among));
+        self.0.iter_mut().for_each(|(access, _)| *access = how(*access));
+        self.extend([]);
     }
 }
 
@@ -180,6 +195,10 @@ impl Uses {
 
     fn over_mut(&mut self) -> impl Iterator<Item = &mut Accesses> {
         self.used.iter_mut().chain(&mut self.stale).chain([&mut self.written, &mut self.landed])
+    }
+
+    fn has_all(&self, others: &Self) -> bool {
+        self.over().chain([&self.flying]).zip(others.over().chain([&others.flying])).all(|(a, b)| a.has_all(b))
     }
 
     fn join(&mut self, other: &Self) {
@@ -393,7 +412,8 @@ impl Since {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.in_cluster.join(&other.in_cluster);
         self.ready |= other.ready;
-        for (own, others) in self.buffers.iter_mut().zip(&other.buffers).filter(|(own, others)| own != others) {
+        let is_new = |(own, others): &(&mut Rc<Uses>, &Rc<Uses>)| !Rc::ptr_eq(own, others) && !own.has_all(others);
+        for (own, others) in self.buffers.iter_mut().zip(&other.buffers).filter(is_new) {
             Rc::make_mut(own).join(others);
         }
         or(&mut self.waited, &other.waited);
@@ -402,5 +422,59 @@ impl Since {
         self.awaited |= other.awaited;
         self.abroad |= other.abroad;
         self.arrived |= other.arrived;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// What a list holds, by the definition: of each group each access once, or one of which nothing is known, with the
+    /// least that has waited.
+    fn by_definition(list: &[(Access, Sharing)]) -> Vec<(Access, Sharing)> {
+        let stands_for = |access: Access| {
+            let known = Access::anywhere(access.group);
+            if list.iter().any(|(other, _)| *other == known) { known } else { access }
+        };
+        let mut found: Vec<(Access, Sharing)> = Vec::new();
+        for (access, among) in list {
+            let access = stands_for(*access);
+            match found.iter_mut().find(|(other, _)| *other == access) {
+                Some((_, least)) => *least = (*least).min(*among),
+                None => found.push((access, *among)),
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn lists_are_joined_as_sets() {
+        let mut random = Random(7);
+        let sharing = [Sharing::Thread, Sharing::Warp, Sharing::Warpgroup, Sharing::Block];
+        for _ in 0..2_000 {
+            let mut drawn = || {
+                let length = random.below(12);
+                let one = |_| {
+                    let group = random.below(4) as Group;
+                    let (own, now) = (random.below(3) as u32, random.below(3) as u32);
+                    let is_known = random.below(6) > 0;
+                    let access = if is_known { Access { group, own, now } } else { Access::anywhere(group) };
+                    (access, random.of(&sharing))
+                };
+                (0..length).map(one).collect::<Vec<_>>()
+            };
+            let (first, second) = (drawn(), drawn());
+            let [mut a, mut b] = [Accesses::default(), Accesses::default()];
+            first.iter().for_each(|(access, among)| a.add(*access, *among));
+            b.extend(second.iter().copied());
+            assert_eq!(a.0, by_definition(&first));
+            assert_eq!(b.0, by_definition(&second));
+            let all = by_definition(&[first, second].concat());
+            assert_eq!(a.has_all(&b), a.0 == all, "{a:?} {b:?}");
+            a.join(&b);
+            assert_eq!(a.0, all);
+        }
     }
 }

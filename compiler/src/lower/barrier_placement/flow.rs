@@ -27,6 +27,12 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
     }
 }
 
+/// The paths on which something happened that did not on others.
+fn other_than(paths: &Paths, others: &Paths) -> Paths {
+    let is_other = |path: &(&Known, &Since)| others.get(path.0) != Some(path.1);
+    paths.iter().filter(is_other).map(|(known, since)| (*known, since.clone())).collect()
+}
+
 /// The property of a kernel with barriers.
 pub(in crate::lower) struct Pass<'a> {
     pub(super) kernel: &'a Kernel,
@@ -54,6 +60,17 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
     pub(super) work: Cell<u64>,
+    /// By body, loops as they were come to so far; none with a barrier less.
+    loops: RefCell<BTreeMap<RegionId, Iterations>>,
+}
+
+/// A loop on all paths that came to it: inside another loop, in each iteration of that.
+#[derive(Clone, Debug, Default)]
+struct Iterations {
+    /// What happened before it.
+    before: Paths,
+    /// What happened after one of its iterations.
+    after: Paths,
 }
 
 impl<'a> Pass<'a> {
@@ -84,11 +101,13 @@ impl<'a> Pass<'a> {
             last,
             roles: InRoles::of(kernel),
             work: Cell::new(0),
+            loops: RefCell::default(),
         }
     }
 
     /// Whether everything is ordered.
     pub fn holds(&self) -> bool {
+        self.loops.borrow_mut().clear();
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
@@ -143,6 +162,7 @@ impl<'a> Pass<'a> {
         }
         placed.insert(place, barrier);
         drop(placed);
+        self.loops.borrow_mut().clear();
         if place == position { self.wait(place, barrier, paths) } else { None }
     }
 
@@ -258,32 +278,45 @@ impl<'a> Pass<'a> {
 
     /// What happened after a loop inside so many others; none if something in it is not ordered.
     fn iterations(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
-        let mut many = false;
         let [runs, skips] = self.sides(paths, Fact::Runs(l.count));
         // What was before the loop is after it only where it has no iteration.
         let always = self.kernel.value(l.count).facts.range.low >= 1;
         let skips = if always { Paths::new() } else { skips };
-        let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
-        let mut paths = self.iterated(l.body, self.flow(l.body, depth + 1, runs)?);
-        loop {
-            let before = paths.clone();
-            let mut again = paths.clone();
-            again.values_mut().for_each(|since| since.again(depth, &is_around));
-            let behind = self.iterated(l.body, self.flow(l.body, depth + 1, again)?);
-            behind.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
-            many |= paths.len() > MOST_PATHS;
-            if many {
-                paths = as_one(paths);
-            }
-            // Nothing more can come: each turn adds something, and there is little to add.
-            if paths == before {
-                break;
-            }
-        }
+        let mut paths = self.repeated(l, depth, runs)?;
         paths.values_mut().for_each(|since| since.behind(depth));
         paths = self.forgotten(l.body, paths);
         skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
         Some(paths)
+    }
+
+    /// What happened after one iteration or more of a loop that is come to on these paths, or was before: a loop inside
+    /// another one is come to in each of its iterations, and what happens there on any path is one set in the end.
+    fn repeated(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
+        let Iterations { mut before, mut after } = self.loops.borrow_mut().remove(&l.body).unwrap_or_default();
+        let known = before.clone();
+        paths.into_iter().for_each(|(known, since)| add(&mut before, known, since));
+        before = if before.len() > MOST_PATHS { as_one(before) } else { before };
+        let placed = self.placed.borrow().clone();
+        let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
+        let mut many = after.len() > MOST_PATHS;
+        // What comes to an iteration that did not come to one so far.
+        let mut fresh = other_than(&before, &known);
+        // Nothing more can come at some time: each turn adds something, and there is little to add.
+        while !fresh.is_empty() {
+            let known = after.clone();
+            let behind = self.iterated(l.body, self.flow(l.body, depth + 1, fresh)?);
+            behind.into_iter().for_each(|(known, since)| add(&mut after, known, since));
+            many |= after.len() > MOST_PATHS;
+            after = if many { as_one(after) } else { after };
+            fresh = other_than(&after, &known);
+            fresh.values_mut().for_each(|since| since.again(depth, &is_around));
+        }
+        if *self.placed.borrow() != placed {
+            return Some(after);
+        }
+        let found = after.clone();
+        self.loops.borrow_mut().insert(l.body, Iterations { before, after });
+        Some(found)
     }
 
     /// The paths after a region: what it binds is another value the next time.
