@@ -101,7 +101,8 @@ impl Accesses {
         }
     }
 
-    /// Puts them in order, each once. One of which nothing is known stands for all of its group; it is the last of them.
+    /// Puts them in order, each once. One of which nothing is known stands for all of its group, of which it is the
+    /// last.
     fn merge(&mut self) {
         self.0.sort_by_key(|(access, _)| std::cmp::Reverse(*access));
         self.0.dedup_by(|next, kept| {
