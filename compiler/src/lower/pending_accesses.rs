@@ -478,4 +478,17 @@ mod tests {
             assert_eq!(a.0, all);
         }
     }
+
+    /// One more than are told apart, and nothing is known of the iterations of any.
+    #[test]
+    fn too_many_are_not_told_apart() {
+        let mut all = Accesses::default();
+        let access = |n: u32| Access { group: n % 2, own: n / 2, now: 0 };
+        (0..MOST_ACCESSES as u32).for_each(|n| all.add(access(n), Sharing::Warp));
+        assert_eq!(all.0.len(), MOST_ACCESSES);
+        assert!(all.iter().all(|(access, _)| !access.is_anywhere()));
+        all.add(access(MOST_ACCESSES as u32), Sharing::Thread);
+        let left = [(Access::anywhere(0), Sharing::Thread), (Access::anywhere(1), Sharing::Warp)];
+        assert_eq!(all.0, left);
+    }
 }

@@ -90,18 +90,21 @@ impl<'a> Nest<'a, '_> {
         here.filter_map(part).collect()
     }
 
-    /// How many instances of a copy inside `k` loops are started before their iteration: a ring's worth where the slots
-    /// are filled again in place. A role that makes a copy for others is behind none of them, and ahead of itself by
-    /// the slots besides the one that it reads.
+    /// How many iterations before its own an instance of a copy inside `k` loops is started: as many as the ring has
+    /// slots, where each is filled again once it has been read; one less where a role fills the ring for itself and
+    /// others, since it reads one slot meanwhile.
     fn ahead(&self, part: &Part<'a>, k: usize) -> u32 {
         let axis = k.checked_sub(1).and_then(|k| self.sequence.get(k));
         let is_rolled = axis.is_some_and(|axis| self.stage.is_rolled(*axis));
         let ring = part.copy.staged.ring;
-        match part {
-            _ if !is_rolled || !part.makes || !part.is_load() => 0,
-            _ if part.is_refilled() => ring,
-            _ if part.is_handed() && part.reads => ring - 1,
-            _ => 0,
+        if !is_rolled || !part.makes || !part.is_load() {
+            0
+        } else if part.is_refilled() {
+            ring
+        } else if part.reads {
+            ring - 1
+        } else {
+            0
         }
     }
 
@@ -145,16 +148,29 @@ impl<'a> Nest<'a, '_> {
             let now = (self.slot_at(copy, k), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
             for n in 0..ahead {
                 let first = self.iteration(self.sequence[k], n, count);
-                let (slot, parity) = copy.pipeline.instance_after(self.b, now, n);
                 // Nobody has used the slots of a loop that is entered once.
-                if self.repeats(k) && part.is_handed() {
-                    self.if_it_exists(Some(first.exists), |b| copy.pipeline.acquire_for(b, (slot, parity)));
-                }
-                let starts = self.corners(copy, point, Some(first));
-                due.push(Due { copy, slot, starts, exists: Some(first.exists) });
+                due.push(self.due(part, (now, n), (point, Some(first)), self.repeats(k)));
             }
         }
         self.start(&due);
+    }
+
+    /// The instance that comes so many after the one that has this slot and parity, of another iteration than the
+    /// present one if there is `other`. Threads wait for others to free the slot, where it `is_used`.
+    fn due<'c>(
+        &mut self,
+        part: &'c Part<'a>,
+        (now, ahead): ((ValueId, Option<ValueId>), u32),
+        (point, other): (&Point, Option<Iteration>),
+        is_used: bool,
+    ) -> Due<'a, 'c> {
+        let copy = &part.copy;
+        let next = copy.pipeline.instance_after(self.b, now, ahead);
+        let exists = other.map(|other| other.exists);
+        if is_used && part.is_handed() {
+            self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, next));
+        }
+        Due { copy, slot: next.0, starts: self.corners(copy, point, other), exists }
     }
 
     /// The slot that the first instance of a loop inside `k` others has: the first one, if the loop is entered once.
@@ -193,15 +209,9 @@ impl<'a> Nest<'a, '_> {
             let copy = &part.copy;
             let ahead = self.ahead(part, k);
             let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
-            let (slot, parity) = copy.pipeline.instance_after(self.b, now, ahead);
             // What comes so many iterations later takes the slot that the last iteration read.
             let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
-            let exists = later.map(|later| later.exists);
-            if part.is_handed() {
-                self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, (slot, parity)));
-            }
-            let starts = self.corners(copy, point, later);
-            due.push(Due { copy, slot, starts, exists });
+            due.push(self.due(part, (now, ahead), (point, later), true));
         }
         self.start(&due);
         for part in &parts {

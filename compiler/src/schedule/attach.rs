@@ -91,12 +91,12 @@ impl Attach {
         Self { stage, leaf, loops: around_loops.len(), around, iterations, owner }
     }
 
-    /// The loop of `parent`, whose place it is, that it stands in; none if it stands in its block.
+    /// The loop that it stands in; none if it stands in its block.
     pub fn innermost(&self) -> Option<AxisId> {
         (self.loops > 0).then_some(self.leaf)
     }
 
-    /// Whether that loop is one over terms, or stands in one.
+    /// Whether that loop, one of `parent`, is over terms, or stands in one that is.
     pub fn is_inside_reduction(&self, parent: &Stage) -> bool {
         self.innermost().is_some_and(|leaf| parent.is_inside_reduction(leaf))
     }

@@ -177,7 +177,7 @@ impl<'a> One<'a> {
     fn role(&mut self, roles: &[Role], analysed: &[Analysed], at: usize, staged: &Staged) -> Option<usize> {
         let writer = analysed[at].stage.role;
         let consumers: Vec<usize> = match staged.way {
-            Way::Store => writer.into_iter().collect(),
+            Way::Store => Vec::new(),
             Way::Load => consumers(analysed, staged).into_iter().filter_map(|n| analysed[n].stage.role).collect(),
         };
         let otherwise = writer.filter(|_| consumers.is_empty());

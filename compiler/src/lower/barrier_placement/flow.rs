@@ -60,7 +60,7 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
     pub(super) work: Cell<u64>,
-    /// By body, loops as they were come to so far; none with a barrier less.
+    /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
     loops: RefCell<BTreeMap<RegionId, Iterations>>,
 }
 
@@ -293,24 +293,25 @@ impl<'a> Pass<'a> {
     /// another one is come to in each of its iterations, and what happens there on any path is one set in the end.
     fn repeated(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
         let Iterations { mut before, mut after } = self.loops.borrow_mut().remove(&l.body).unwrap_or_default();
-        let known = before.clone();
+        let earlier = before.clone();
         paths.into_iter().for_each(|(known, since)| add(&mut before, known, since));
         before = if before.len() > MOST_PATHS { as_one(before) } else { before };
         let placed = self.placed.borrow().clone();
         let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
-        let mut many = after.len() > MOST_PATHS;
+        let mut many = false;
         // What comes to an iteration that did not come to one so far.
-        let mut fresh = other_than(&before, &known);
+        let mut fresh = other_than(&before, &earlier);
         // Nothing more can come at some time: each turn adds something, and there is little to add.
         while !fresh.is_empty() {
-            let known = after.clone();
+            let earlier = after.clone();
             let behind = self.iterated(l.body, self.flow(l.body, depth + 1, fresh)?);
             behind.into_iter().for_each(|(known, since)| add(&mut after, known, since));
             many |= after.len() > MOST_PATHS;
             after = if many { as_one(after) } else { after };
-            fresh = other_than(&after, &known);
+            fresh = other_than(&after, &earlier);
             fresh.values_mut().for_each(|since| since.again(depth, &is_around));
         }
+        // What was found before a barrier was put is more than happens now.
         if *self.placed.borrow() != placed {
             return Some(after);
         }
