@@ -9,28 +9,25 @@ pub mod allow;
 mod assemble;
 pub mod banks;
 pub mod bounds;
-pub mod collectives;
 pub mod diag;
-pub mod domain;
 pub mod explain;
-pub mod extent;
 pub mod holes;
-pub mod kernel_ir;
-pub mod layout;
+#[cfg(test)]
+#[path = "../../ir/src/emit/tests/launched.rs"]
+mod launched;
 pub mod lower;
 pub mod memory;
 pub mod plan;
 pub mod program;
-pub mod proof;
-#[cfg(test)]
-mod random;
-pub mod region;
 pub mod schedule;
 pub mod source;
 pub mod syntax;
-pub mod target;
 pub mod tma;
 pub mod trial;
+
+pub use tilewright_ir::{emit, kernel_ir, proof};
+pub use tilewright_kernel::target;
+pub use tilewright_theory::{collectives, domain, extent, layout, region};
 
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
@@ -183,7 +180,7 @@ impl Kernel<'_> {
         fits(program, &stages, &entries, diags)?;
         holds(program, &stages, &entries, diags)?;
         let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
-        let module = match lower::emit::emit(&kernels, &program.name.text) {
+        let module = match emit::emit(&kernels, &program.name.text) {
             Ok(module) => module,
             Err(error) => {
                 let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();

@@ -14,6 +14,7 @@
 //! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`mod@print`] | an algorithm as text |
+//! | [`target`] | what the machine can hold |
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
@@ -32,6 +33,7 @@ pub mod print;
 pub mod rules;
 pub mod size;
 pub mod storage;
+pub mod target;
 pub mod tensor_map;
 
 pub use algorithm::Algorithm;

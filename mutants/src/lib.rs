@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | [`sites`] | where and how the source can be changed |
 //! | [`rewrite`] | the source with its mutants |
-//! | [`switch`] | which one is on; part of the changed compiler |
+//! | [`switch`] | which one is on; part of the changed crates |
 //! | [`tree`] | the changed copy of the workspace, and its build |
 //! | [`corpus`] | the kernels |
 //! | [`judge`] | what is noticed of one mutant |

@@ -48,7 +48,7 @@ fn part(text: &str, range: Range<usize>, sites: &[Numbered], next: &mut usize, o
             part(text, site.bytes.clone(), sites, next, out);
             continue;
         }
-        let on = |number: u32| format!("crate::switch::on({number})");
+        let on = |number: u32| format!("tilewright_kernel::switch::on({number})");
         let own = |out: &mut Rewritten, text: String, number: u32| {
             let from = out.text.len();
             out.text.push_str(&text);
@@ -139,9 +139,9 @@ mod tests {
         let text = "fn f(a: i64, b: i64) -> i64 { a + b * 2 }";
         let out = rewritten(text, &[]);
         syn::parse_file(&out.text).expect(&out.text);
-        let expected = "fn f(a: i64, b: i64) -> i64 { if crate::switch::on(1) { return 0; } \
-            (if !crate::switch::on(2) { a + (if !crate::switch::on(3) { b * \
-            (if !crate::switch::on(4) { 2 } else { 3 }) } else { b + 2 }) } else { a - b * 2 }) }";
+        let expected = "fn f(a: i64, b: i64) -> i64 { if tilewright_kernel::switch::on(1) { return 0; } \
+            (if !tilewright_kernel::switch::on(2) { a + (if !tilewright_kernel::switch::on(3) { b * \
+            (if !tilewright_kernel::switch::on(4) { 2 } else { 3 }) } else { b + 2 }) } else { a - b * 2 }) }";
         assert_eq!(out.text, expected);
         let error = out.text.find("b + 2").expect("there");
         assert_eq!(out.blamed(&(error..error + 5)), [3]);
@@ -169,7 +169,7 @@ mod tests {
             "enum E { A = 1, B }",
         ] {
             let out = rewritten(text, &[]).text;
-            let started = out.replace("if crate::switch::on(1) { return; } ", "");
+            let started = out.replace("if tilewright_kernel::switch::on(1) { return; } ", "");
             assert_eq!(started, text);
         }
     }
@@ -179,12 +179,12 @@ mod tests {
         let text = "fn f(a: Option<i64>) -> char { if let Some(x) = a && x < 3 { 'x' } else { 'y' } }";
         let out = rewritten(text, &[]);
         syn::parse_file(&out.text).expect(&out.text);
-        assert!(out.text.contains("if let Some(x) = a && (if !crate::switch::on("), "{}", out.text);
+        assert!(out.text.contains("if let Some(x) = a && (if !tilewright_kernel::switch::on("), "{}", out.text);
     }
 
     #[test]
     fn variants_go_round() {
         let out = rewritten("enum Op { Add, Sub, Of(u32) } fn f() -> Op { Op::Sub }", &[]).text;
-        assert!(out.ends_with("{ (if !crate::switch::on(1) { Op::Sub } else { Op::Add }) }"), "{out}");
+        assert!(out.ends_with("{ (if !tilewright_kernel::switch::on(1) { Op::Sub } else { Op::Add }) }"), "{out}");
     }
 }

@@ -1,4 +1,5 @@
-//! Which mutant is on. This file becomes a room of the changed compiler; every site asks it.
+//! Which mutant is on. This file becomes one of the changed `kernel`, on which all crates of the compiler depend;
+//! every site asks it.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -14,6 +14,8 @@ const SWITCH: &str = include_str!("switch.rs");
 const SHORT: usize = 16;
 /// Rounds of dropping what does not compile.
 const ROUNDS: usize = 16;
+/// Where rooms of the compiler are.
+const CRATES: [&str; 3] = ["theory/src", "ir/src", "compiler/src"];
 /// Folders that are no source.
 const NO_SOURCE: [&str; 5] = ["target", ".git", ".venv", "dist", "bench"];
 
@@ -65,7 +67,6 @@ impl Sources {
     /// # Errors
     /// A file cannot be read, or is not Rust.
     pub fn read(root: &Path, rooms: &[String]) -> Result<Self, Failure> {
-        let all = root.join("compiler/src");
         let parsed = |path: PathBuf| {
             let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
             let file = syn::parse_file(&text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -73,19 +74,21 @@ impl Sources {
         };
         let read = |folder: &Path| rust_files(folder)?.into_iter().map(parsed).collect::<Result<Vec<_>, Failure>>();
         let mut units = Variants::new();
-        for folder in [all.clone(), root.join("kernel/src")] {
-            read(&folder)?.iter().for_each(|(_, _, file)| variants(file, &mut units));
+        for folder in CRATES.iter().chain(&["kernel/src"]) {
+            read(&root.join(folder))?.iter().for_each(|(_, _, file)| variants(file, &mut units));
         }
         let mut files = Vec::new();
         for room in rooms {
-            for (path, text, file) in read(&all.join(room))? {
+            let folder = CRATES.iter().map(|folder| root.join(folder).join(room)).find(|folder| folder.exists());
+            let folder = folder.ok_or_else(|| format!("no room `{room}` in {CRATES:?}"))?;
+            for (path, text, file) in read(&folder)? {
                 let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
                 let sites = sites(&text, &file, &units);
                 files.push((name, text, sites));
             }
         }
         if files.is_empty() {
-            return Err(format!("no Rust file in {rooms:?} below {}", all.display()));
+            return Err(format!("no Rust file in {rooms:?}"));
         }
         Ok(Self { root: root.to_owned(), files })
     }
@@ -93,13 +96,14 @@ impl Sources {
     /// All mutants, in order.
     pub fn mutants(&self) -> Vec<Mutant> {
         let mut all = Vec::new();
-        for (file, text, sites) in &self.files {
+        for (name, text, sites) in &self.files {
             let lines: Vec<&str> = text.lines().collect();
             for site in sites {
                 let is_short = site.before.len() < SHORT;
                 let line = lines.get(site.line.saturating_sub(1)).filter(|_| is_short).copied().unwrap_or_default();
                 for (operator, after) in &site.alternatives {
-                    let file = file.strip_prefix("compiler/src/").unwrap_or(file).to_owned();
+                    let file = CRATES.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
+                    let file = file.unwrap_or(name).to_owned();
                     let (before, after) = (squeezed(&site.before), squeezed(after));
                     let number = all.len() as u32;
                     let context = squeezed(line);
@@ -136,11 +140,11 @@ impl Sources {
     pub fn build(&self, at: &Path, kept: &mut BTreeSet<u32>) -> Result<PathBuf, Failure> {
         let tree = at.join("tree");
         copy(&self.root, &tree)?;
-        let compiler = tree.join("compiler/src");
-        write(&compiler.join("switch.rs"), SWITCH)?;
-        let lib = compiler.join("lib.rs");
+        let kernel = tree.join("kernel/src");
+        write(&kernel.join("switch.rs"), SWITCH)?;
+        let lib = kernel.join("lib.rs");
         let text = std::fs::read_to_string(&lib).map_err(|e| format!("{}: {e}", lib.display()))?;
-        write(&lib, &text.replacen("\npub mod trial;\n", "\npub mod trial;\nmod switch;\n", 1))?;
+        write(&lib, &text.replacen("\npub mod storage;\n", "\npub mod storage;\npub mod switch;\n", 1))?;
         for round in 0.. {
             let files = self.rewritten(kept);
             for (name, file) in &files {

@@ -14,8 +14,8 @@ pub fn bless() -> Result<(), Failure> {
         .args(["test", "--quiet", "-p", "tilewright-workspace", "--test", "examples", "golden"])
         .env("TILEWRIGHT_BLESS", "1"))?;
     let inline =
-        ["-p", "tilewright-kernel", "-p", "tilewright-ptx", "-p", "tilewright-compiler", "-p", "tilewright-cli"];
-    run(cargo().args(["test", "--quiet"]).args(inline).env("UPDATE_EXPECT", "1"))?;
+        ["kernel", "ptx", "theory", "ir", "compiler", "cli"].map(|name| format!("--package=tilewright-{name}"));
+    run(cargo().args(["test", "--quiet"]).args(&inline).env("UPDATE_EXPECT", "1"))?;
     // trybuild fails the first time it writes a message; the second run says whether the messages are stable.
     let messages = || {
         let mut command = cargo();

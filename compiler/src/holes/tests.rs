@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::domain::{AxisKind, NewAxis};
-use crate::random::Random;
 use tilewright_kernel::info::{Dim, DimKind};
+use tilewright_theory::random::Random;
 
 fn name() -> NewAxis {
     NewAxis { name: "a".to_owned(), span: Span::UNKNOWN }

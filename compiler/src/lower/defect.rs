@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::emit::functions::NoFunction;
+use crate::emit::functions::NoFunction;
 use crate::kernel_ir::Fault;
 
 /// What is missing.

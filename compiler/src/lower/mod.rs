@@ -19,7 +19,6 @@
 //! | `shared_allocation` | which buffers lie in the same memory |
 //! | `index_width`, `width` | when 32-bit indices are enough |
 //! | `unread` | components that nothing reads are not written |
-//! | `emit` | `kernel_ir` to PTX |
 //! | `defect` | what cannot be built: our own bug |
 
 mod arithmetic;
@@ -30,7 +29,6 @@ mod cp_async_pipeline;
 mod cta_reduce;
 mod defect;
 mod dependence;
-pub mod emit;
 mod entry_point;
 mod grid_reduce;
 mod guards;

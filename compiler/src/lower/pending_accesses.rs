@@ -429,7 +429,7 @@ impl Since {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use tilewright_theory::random::Random;
 
     /// What a list holds, by the definition: of each group each access once, or one of which nothing is known, with the
     /// least that has waited.

@@ -1,7 +1,7 @@
 //! Bounds of values against what they are, on many paths at small sizes.
 
 use super::*;
-use crate::proof::{Launch, on_paths};
+use crate::proof::{Launch, Verdict, watch_paths};
 use crate::source::TokenBuffer;
 
 /// Several axes of the grid, in turn and at once; quotients by sizes; limits of regions; layouts; what roles and
@@ -61,10 +61,11 @@ fn values_lie_within_their_bounds() {
                         continue;
                     }
                     let mut ranges: BTreeMap<ValueId, (i64, i64)> = BTreeMap::new();
-                    on_paths(&entry.kernel, &launch, 60, &mut |value, at| {
+                    let found = watch_paths(&entry.kernel, &launch, 1, 60, &mut |value, at| {
                         let range = ranges.entry(value).or_insert((at, at));
                         *range = (range.0.min(at), range.1.max(at));
                     });
+                    assert_eq!(found, Verdict::Holds);
                     let sizes: Vec<i128> = dims.iter().map(|n| i128::from(*n)).collect();
                     for (value, Ends { below, above }, _) in &bounds {
                         let Some((least, most)) = ranges.get(value).copied() else { continue };

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use proc_macro2::{Ident, Literal, Punct, Spacing, TokenStream, TokenTree};
 
-use super::span::{Position, SourceMap, Span, SpanId};
+use super::{Position, SourceMap, Span, SpanId};
 
 /// The four kinds of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,8 @@ use tilewright_kernel::info::Argument;
 
 use super::*;
 use crate::kernel_ir::{Dimension, Kernel, Memory, Parameter, Range, Signature, Statement, StatementKind};
+use crate::launched::{from_bytes, launch, printed, tensor, text, to_bytes};
 use crate::lower::barrier_placement;
-use crate::lower::emit::tests::machine::{from_bytes, launch, to_bytes};
-use crate::lower::emit::tests::{printed, tensor, text};
 use crate::proof::{self, Launch, Tensor, Verdict};
 
 const fn reduced(stride: i128, extent: i128) -> Digit {

@@ -10,8 +10,8 @@ use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId as AlgorithmValue,
 };
 
-use super::emit::functions;
 use crate::domain::{Domain, Symbolic};
+use crate::emit::functions;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Type, ValueId, VariableId};
 use crate::program::Program;

@@ -1,0 +1,163 @@
+//! Roles: warps of a block that run regions of their own, and what they tell each other.
+//!
+//! A role is entered by a branch on the number of the warp, which all its lanes take. Its barrier is one of the sixteen
+//! that a block has, by a constant number, so that the assembler reserves no others. What the elected thread does
+//! stands in a branch on the result of `elect.sync`: there the assembler knows that one lane runs, and makes no loop
+//! over lanes of copies by the accelerator, whose operands it keeps in uniform registers. With predicates in place of
+//! the branch it does where predicates are scarce. Arrivals have the scope that the instruction has by default: they
+//! say that reads are over, and hand over what was written in the own block (PTX manual, mbarrier.arrive).
+
+use std::ops::Range;
+
+use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
+
+use super::entry::Entry;
+use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, ValueId};
+use tilewright_kernel::target::{BLOCK_LIMIT, WARP, WARPGROUP, register_limit};
+
+/// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
+const FIRST_BARRIER: u32 = 1 + BLOCK_LIMIT / WARPGROUP;
+
+/// The role that is emitted.
+#[derive(Clone, Debug)]
+pub(super) struct InRole {
+    number: u32,
+    warps: Range<u32>,
+    /// The barrier where its blocks meet, and the register with the parity of the phase that ends there next.
+    meets: Option<(MbarrierId, RegId)>,
+}
+
+impl Entry<'_> {
+    /// The barrier of the block, or of the role, with how many threads meet there.
+    pub(super) fn meeting(&self) -> Vec<Operand> {
+        match &self.role {
+            None => vec![0.into()],
+            Some(InRole { number, warps, .. }) => {
+                vec![(FIRST_BARRIER + number).into(), (warps.len() as u32 * WARP).into()]
+            }
+        }
+    }
+
+    /// All threads of the block, or of the role, wait for each other.
+    pub(super) fn sync(&mut self) {
+        let meeting = self.meeting();
+        self.emit("bar.sync", meeting);
+    }
+
+    /// The first thread of the block, or of the role.
+    pub(super) fn first_thread(&self) -> u32 {
+        self.role.as_ref().map_or(0, |role| role.warps.start * WARP)
+    }
+
+    pub(super) fn roles(&mut self, roles: &[Role]) {
+        let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
+        let warp = self.result("shr.u32", ScalarType::B32, [thread.into(), WARP.trailing_zeros().into()]);
+        let usual = register_limit(self.kernel.signature.threads);
+        for (number, role) in (0..).zip(roles) {
+            let end = self.f.label("role");
+            let from = self.result("sub.s32", ScalarType::B32, [warp.into(), role.warps.start.into()]);
+            let comes = self.result("setp.lt.u32", ScalarType::Pred, [from.into(), (role.warps.len() as u32).into()]);
+            // Not `bra.uni`: only the threads of a warp agree.
+            self.jump(comes, true, "bra", end);
+            if let Some(registers) = role.registers {
+                let way = if registers > usual { "inc" } else { "dec" };
+                self.emit(&format!("setmaxnreg.{way}.sync.aligned.u32"), [registers.into()]);
+            }
+            // The parity of the phase that ends where its blocks meet next.
+            let meets = role.cluster_mbarrier.map(|barrier| (barrier, self.moved(ScalarType::B32, 0.into())));
+            self.role = Some(InRole { number, warps: role.warps.clone(), meets });
+            let outer = std::mem::replace(&mut self.converged, false);
+            self.region(role.body);
+            (self.role, self.converged) = (None, outer);
+            self.block.label(end);
+        }
+        self.sync();
+    }
+
+    /// The elected thread of a role: a lane of its first warp.
+    pub(super) fn elect_in_role(&mut self, part: RegionId) {
+        let Some(InRole { warps, .. }) = self.role.clone() else { return };
+        let end = self.f.label("end");
+        let several = warps.len() > 1;
+        if several {
+            let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
+            let warp = self.result("shr.u32", ScalarType::B32, [thread.into(), WARP.trailing_zeros().into()]);
+            let first = self.result("setp.eq.u32", ScalarType::Pred, [warp.into(), warps.start.into()]);
+            self.jump(first, true, "bra", end);
+        } else {
+            // What its lanes waited for is after them.
+            self.emit("bar.warp.sync", [u32::MAX.into()]);
+        }
+        let chosen = self.one_lane();
+        let other = self.f.label("end");
+        self.jump(chosen, true, "bra", other);
+        self.region(part);
+        self.block.label(other);
+        self.block.label(end);
+    }
+
+    /// A predicate that holds for one lane of the warp.
+    fn one_lane(&mut self) -> RegId {
+        let chosen = self.f.reg(ScalarType::Pred);
+        let results = Operand::pair(Operand::Sink, chosen);
+        self.emit("elect.sync", [results, u32::MAX.into()]);
+        chosen
+    }
+
+    /// Each warp arrives at a barrier, after all its lanes.
+    pub(super) fn release(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
+        let own = self.barrier(barrier, slot);
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
+        let ranks: Vec<Operand> = match to {
+            Receivers::Own => return self.arrive_at("mbarrier.arrive.shared.b64", vec![own]),
+            Receivers::One(rank) => vec![self.operand(rank)],
+            Receivers::All => self.all_ranks(),
+        };
+        let there = self.in_blocks(own, ranks);
+        self.arrive_at("mbarrier.arrive.shared::cluster.b64", there);
+    }
+
+    /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over:
+    /// arrivals release, and the wait acquires, at the scope of the cluster (PTX manual, mbarrier.arrive and
+    /// mbarrier.try_wait); what the lanes of a warp wrote comes before its arrivals. Each of its first lanes arrives in
+    /// one block: a release of this scope waits for memory, and so does it once.
+    pub(super) fn meet_in_role(&mut self) {
+        let Some(InRole { meets: Some((barrier, parity)), .. }) = self.role.clone() else { return };
+        let own = self.first_barrier(barrier);
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
+        let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
+        let blocks = self.kernel.signature.cluster;
+        // Other lanes have a block, too, and do not arrive.
+        let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
+        let there = self.in_blocks(own, vec![rank.into()]);
+        self.guard = Some(self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]));
+        for address in there {
+            self.effect("mbarrier.arrive.release.cluster.shared::cluster.b64", [Operand::Sink, address.into()]);
+        }
+        self.guard = None;
+        self.wait("mbarrier.try_wait.parity.acquire.cluster.shared.b64", own, parity.into());
+        // Lanes that saw it at different times go on together: what they load next is one access.
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
+        self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
+    }
+
+    fn all_ranks(&self) -> Vec<Operand> {
+        (0..self.kernel.signature.cluster).map(Operand::from).collect()
+    }
+
+    /// Where the barrier at an address lies in other blocks of the cluster.
+    fn in_blocks(&mut self, own: Address, ranks: Vec<Operand>) -> Vec<Address> {
+        let (base, bytes) = self.split(own);
+        let there = |rank| self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
+        ranks.into_iter().map(there).map(|at| Address::reg(at).offset(bytes)).collect()
+    }
+
+    /// One lane of the warp arrives at barriers.
+    fn arrive_at(&mut self, mnemonic: &str, barriers: Vec<Address>) {
+        self.guard = Some(self.one_lane());
+        for address in barriers {
+            self.effect(mnemonic, [Operand::Sink, address.into()]);
+        }
+        self.guard = None;
+    }
+}

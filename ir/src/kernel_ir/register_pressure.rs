@@ -1,0 +1,294 @@
+//! What a thread must hold in registers at one time: a lower bound of what the assembler gives it.
+//!
+//! **Property.** A kernel in which [`held`] finds n words does not run with fewer than n registers of 32 bits without
+//! spilling. **Formula.** Liveness of variables, at points that no instruction passes: where lanes or threads exchange
+//! values, and where a loop comes around. After the former a variable is held if it is read after it, and was read in
+//! front of it: its value was there before, and cannot come later. Around the latter it is held if the loop reads or
+//! changes it. **Approximation.** Everything else is left out: addresses, indices, what is read only once, what is the
+//! same as another variable or a constant, loops that the assembler may write out. What is narrower than a word counts
+//! with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
+
+use std::collections::BTreeMap;
+
+use super::effects::Inside;
+use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
+use tilewright_kernel::target::register_limit;
+
+/// Loops with at most so many iterations may be written out by the assembler.
+const WRITTEN_OUT: i64 = 4;
+
+/// What is held where most is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Words of 32 bits.
+    pub words: u32,
+    /// The words of each stage, in the order of the kernel's variables: elements, or accumulators.
+    pub parts: Vec<(String, u32)>,
+}
+
+/// A set of variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(kernel: &Kernel) -> Self {
+        Self(vec![0; kernel.variables.len().div_ceil(64)])
+    }
+
+    fn insert(&mut self, v: VariableId) {
+        self.0[v.index() / 64] |= 1 << (v.index() % 64);
+    }
+
+    fn remove(&mut self, v: VariableId) {
+        self.0[v.index() / 64] &= !(1 << (v.index() % 64));
+    }
+
+    fn contains(&self, v: usize) -> bool {
+        self.0[v / 64] >> (v % 64) & 1 == 1
+    }
+
+    /// Adds the members of another set; whether there were new ones.
+    fn join(&mut self, other: &Self) -> bool {
+        let mut grown = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            grown |= *b & !*a != 0;
+            *a |= b;
+        }
+        grown
+    }
+
+    fn meet(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
+    }
+}
+
+/// A statement: its region, and its position there.
+type Place = (usize, usize);
+
+struct Analysis<'a> {
+    kernel: &'a Kernel,
+    /// Bits that a variable takes: 0 if it may take none.
+    bits: Vec<u32>,
+    /// What is read after each exchange before it changes, and where each loop comes around.
+    live: BTreeMap<Place, Set>,
+    most: (u32, Set),
+}
+
+/// What has happened to variables, on some path.
+#[derive(Clone)]
+struct Past {
+    set: Set,
+    /// Read since it was set.
+    read: Set,
+}
+
+/// What a thread must hold at one time, how many words it has, and in which role: in a kernel with roles for each of
+/// them.
+pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
+    let usual = register_limit(kernel.signature.threads);
+    match kernel.roles() {
+        [] => vec![(held_in(kernel, Kernel::BODY), usual, None)],
+        roles => {
+            let limit = |role: &Role| role.registers.unwrap_or(usual);
+            roles.iter().map(|role| (held_in(kernel, role.body), limit(role), Some(role))).collect()
+        }
+    }
+}
+
+/// What a thread that runs a region must hold at one time there.
+fn held_in(kernel: &Kernel, region: RegionId) -> Held {
+    let none = Set::new(kernel);
+    let mut analysis =
+        Analysis { kernel, bits: vec![0; kernel.variables.len()], live: BTreeMap::new(), most: (0, none.clone()) };
+    analysis.sizes();
+    analysis.backward(region, none.clone());
+    analysis.forward(region, &mut Past { set: none.clone(), read: none });
+    let Analysis { bits, most: (words, members), .. } = analysis;
+    let mut parts: Vec<(String, u32)> = Vec::new();
+    for (name, variables) in &kernel.debug_names {
+        let own: u32 = variables.iter().filter(|v| members.contains(v.index())).map(|v| bits[v.index()]).sum();
+        match parts.iter_mut().find(|part| part.0 == *name) {
+            Some(part) => part.1 += own,
+            None => parts.push((name.clone(), own)),
+        }
+    }
+    parts.iter_mut().for_each(|part| part.1 = part.1.div_ceil(32));
+    parts.retain(|part| part.1 > 0);
+    Held { words, parts }
+}
+
+impl Analysis<'_> {
+    /// Bits of each variable: the most of all values that it is given.
+    fn sizes(&mut self) {
+        for statement in self.kernel.regions.iter().flat_map(|region| &region.statements) {
+            if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = statement.kind {
+                self.bits[v.index()] = self.bits[v.index()].max(self.width(value));
+            }
+        }
+    }
+
+    /// Bits that must be kept to have a value.
+    fn width(&self, value: ValueId) -> u32 {
+        let found = self.kernel.value(value);
+        let own = match found.ty {
+            Type::Element(tilewright_kernel::ElementType::Bool) | Type::I32 | Type::I64 => 0,
+            Type::Element(element) => 8 * element.bytes(),
+        };
+        match found.op {
+            Op::Cast(of) | Op::Bits(of) => own.min(self.width(of)),
+            Op::Literal(_) | Op::Get(_) | Op::Scalar(_) | Op::FromIndex(_) => 0,
+            _ => own,
+        }
+    }
+
+    /// The variable that a statement reads.
+    fn variable_read(&self, kind: &StatementKind) -> Option<VariableId> {
+        let StatementKind::Let(value) = kind else { return None };
+        match self.kernel.value(*value).op {
+            Op::Get(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// What is live before a region, given what is after it.
+    fn backward(&mut self, region: RegionId, mut live: Set) -> Set {
+        let kernel = self.kernel;
+        for (at, statement) in kernel.region(region).statements.iter().enumerate().rev() {
+            let effects = statement.kind.effects();
+            match effects.inside {
+                Inside::Nothing => {
+                    if let Some(v) = effects.sets {
+                        live.remove(v);
+                    }
+                    if let Some(v) = self.variable_read(&statement.kind) {
+                        live.insert(v);
+                    }
+                    if is_exchange(&statement.kind) {
+                        self.live.insert((region.index(), at), live.clone());
+                    }
+                }
+                Inside::If(branch) => {
+                    let then = self.backward(branch.then, live.clone());
+                    if let Some(otherwise) = branch.otherwise {
+                        live = self.backward(otherwise, live);
+                    }
+                    live.join(&then);
+                }
+                inside @ (Inside::Elect(_) | Inside::Roles(_)) => {
+                    for part in inside.regions() {
+                        let own = self.backward(part, live.clone());
+                        live.join(&own);
+                    }
+                }
+                Inside::Loop(inner) => {
+                    loop {
+                        let head = self.backward(inner.body, live.clone());
+                        if !live.join(&head) {
+                            break;
+                        }
+                    }
+                    self.live.insert((region.index(), at), live.clone());
+                }
+            }
+        }
+        live
+    }
+
+    fn forward(&mut self, region: RegionId, past: &mut Past) {
+        let kernel = self.kernel;
+        for (at, statement) in kernel.region(region).statements.iter().enumerate() {
+            match statement.kind.effects().inside {
+                Inside::Nothing => {
+                    if let Some(v) = self.variable_read(&statement.kind) {
+                        past.read.insert(v);
+                    }
+                    if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = &statement.kind {
+                        past.read.remove(*v);
+                        match self.width(*value) {
+                            0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
+                            _ => past.set.insert(*v),
+                        }
+                    }
+                    if is_exchange(&statement.kind)
+                        && let Some(live) = self.live.get(&(region.index(), at))
+                    {
+                        let held = live.meet(&past.set).meet(&past.read);
+                        self.found(held);
+                    }
+                }
+                Inside::If(branch) => {
+                    let mut other = past.clone();
+                    self.forward(branch.then, past);
+                    if let Some(otherwise) = branch.otherwise {
+                        self.forward(otherwise, &mut other);
+                    }
+                    past.set.join(&other.set);
+                    past.read.join(&other.read);
+                }
+                inside @ (Inside::Elect(_) | Inside::Roles(_)) => {
+                    let before = past.clone();
+                    for part in inside.regions() {
+                        let mut own = before.clone();
+                        self.forward(part, &mut own);
+                        past.set.join(&own.set);
+                        past.read.join(&own.read);
+                    }
+                }
+                Inside::Loop(inner) => {
+                    let before = past.clone();
+                    loop {
+                        let mut around = past.clone();
+                        self.forward(inner.body, &mut around);
+                        let grown = past.set.join(&around.set);
+                        if !(past.read.join(&around.read) || grown) {
+                            break;
+                        }
+                    }
+                    let few = kernel.index_literal(inner.count).is_some_and(|n| n <= WRITTEN_OUT) && !inner.rolled;
+                    let (mut used, mut changed) = (Set::new(kernel), Set::new(kernel));
+                    self.inside(inner.body, &mut used, &mut changed);
+                    let mut moved = used.meet(&before.set);
+                    moved.join(&changed);
+                    if let Some(live) = self.live.get(&(region.index(), at)).filter(|_| !few) {
+                        let held = live.meet(&moved);
+                        self.found(held);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The variables that a region reads, and those that it changes.
+    fn inside(&self, region: RegionId, used: &mut Set, changed: &mut Set) {
+        for statement in &self.kernel.region(region).statements {
+            if let Some(v) = self.variable_read(&statement.kind) {
+                used.insert(v);
+            }
+            if let StatementKind::Set(v, value) = statement.kind
+                && self.width(value) > 0
+            {
+                changed.insert(v);
+            }
+            statement.kind.effects().inside.regions().for_each(|part| self.inside(part, used, changed));
+        }
+    }
+
+    fn found(&mut self, held: Set) {
+        let bits: u32 = (0..self.bits.len()).filter(|v| held.contains(*v)).map(|v| self.bits[v]).sum();
+        let words = bits.div_ceil(32);
+        if words > self.most.0 {
+            self.most = (words, held);
+        }
+    }
+}
+
+/// Whether threads or lanes exchange values here, which no access of a thread passes.
+fn is_exchange(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::BarSync
+            | StatementKind::BarWarpSync
+            | StatementKind::Shuffle { .. }
+            | StatementKind::LastBlockTicket { .. }
+    )
+}

@@ -1,0 +1,467 @@
+//! The algebra in which the checker computes data: what operations on elements are, as far as the numeric contract
+//! fixes them.
+//!
+//! Integers and predicates are themselves. A float is a number below the prime P = 2⁶¹ − 1 that stands for a term:
+//!
+//! | what | stands for it |
+//! | --- | --- |
+//! | an element of a tensor, a scalar | a hash of which one it is: a symbol; some are NaN, 0 or 1 |
+//! | an operation that rounds | a hash of the operation and its operands: an uninterpreted function |
+//! | a constant, an operation on constants | the value itself, computed: kernels put constants where holes are |
+//! | a conversion to a narrower type | a hash, unless the value has that type already (its low bits say of which one it is) |
+//! | the larger, the smaller, a comparison | by an order that a drawn number gives to every term: so extremes and their places are those of any bracketing |
+//! | the bits of a term | those of that drawn number; the same bits back are the term |
+//!
+//! What the contract frees is equal by algebra ([`Freedom`]): in a kernel with an unordered sum, `+` is the addition of
+//! the field of P elements, which has any order and bracketing; with an unordered product, `·` is its multiplication;
+//! with a `fold` that has a `merge`, all of + − · / are those of the field, in which two merges are equal if they are
+//! equal as rational functions (up to chance: Schwartz and Zippel). Conversions that only round are then the identity.
+//! Two terms that are not equal by these rules are the same number with a chance of about 2⁻⁶⁰.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{Algorithm, Binary, Compare, Order, Reduction, Value};
+use tilewright_kernel::format::Format;
+
+use crate::kernel_ir::UnaryOp;
+use crate::proof::row::{Known, integers, wrapped};
+
+use super::field::{class, contains, inverse, mix, product};
+use ElementType::{F32, F64};
+
+/// The modulus, a prime.
+pub(super) const P: u64 = (1 << 61) - 1;
+/// Integers of less magnitude stand for themselves.
+const SMALL: u64 = 1 << 32;
+/// Where freedom needs no field: the bits of a symbol that say of which type it is, and the one that negates it.
+const CLASS: u64 = 7;
+const SIGN: u64 = 8;
+
+/// What the numeric contract leaves open in a kernel (language, numeric contract: reductions without an order, merges).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::proof) struct Freedom {
+    /// Sums in any order.
+    pub add: bool,
+    /// Products in any order.
+    pub mul: bool,
+    /// Merges of folds.
+    pub merge: bool,
+}
+
+impl Freedom {
+    /// Of everything that the algorithm computes.
+    pub fn of(algorithm: &Algorithm) -> Self {
+        let mut found = Self::default();
+        for value in algorithm.values.iter() {
+            match *value {
+                Value::Reduce { op, order, body, .. } if algorithm.types[body as usize].is_float() => {
+                    found.add |= op == Reduction::Sum && order != Order::Ordered;
+                    found.mul |= op == Reduction::Prod && order != Order::Ordered;
+                }
+                Value::Fold { states, .. } => {
+                    found.merge |= algorithm.folds[states.range()].iter().any(|s| s.merge.is_some());
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether terms are elements of the field.
+    fn is_field(self) -> bool {
+        self.add || self.mul || self.merge
+    }
+}
+
+/// What a hash is of; numbers of operations are added.
+#[derive(Clone, Copy)]
+enum Tag {
+    Literal = 1,
+    Element,
+    Scalar,
+    Drawn,
+    Cast,
+    Integer,
+    Unary = 0x100,
+    Binary = 0x200,
+    Fma = 0x300,
+}
+
+/// Numbers that were met.
+#[derive(Debug, Default)]
+struct Tables {
+    /// The values of constants that are no small integers.
+    constants: BTreeMap<i64, f64>,
+    /// The term that has these bits of a type.
+    terms: BTreeMap<(ElementType, u64), i64>,
+}
+
+/// The operations.
+#[derive(Debug)]
+pub(in crate::proof) struct Algebra {
+    freedom: Freedom,
+    /// Data is drawn by it.
+    seed: u64,
+    /// Drawn integers are mostly indices: the largest extent.
+    reach: i64,
+    tables: RefCell<Tables>,
+}
+
+impl Algebra {
+    /// For a kernel that leaves so much open, with tensors of extents up to `reach`.
+    pub fn new(freedom: Freedom, seed: u64, reach: i64) -> Self {
+        Self { freedom, seed, reach, tables: RefCell::default() }
+    }
+
+    /// What it leaves open.
+    pub fn freedom(&self) -> Freedom {
+        self.freedom
+    }
+
+    // Terms.
+
+    /// The term of a hash, of a type.
+    fn term(&self, ty: ElementType, words: [u64; 4]) -> i64 {
+        let hash = mix(words) % P;
+        let term = if self.freedom.is_field() { hash } else { hash & !(CLASS | SIGN) | class(ty) };
+        // Small numbers are constants.
+        if (SMALL..=P - SMALL).contains(&term) {
+            term as i64
+        } else {
+            self.term(ty, [words[0], words[1], words[2], hash])
+        }
+    }
+
+    fn hashed(&self, tag: Tag, number: u64, ty: ElementType, operands: [i64; 2]) -> i64 {
+        let tag = (tag as u64 + number) | (class(ty) << 32);
+        self.term(ty, [tag, operands[0] as u64, operands[1] as u64, 0])
+    }
+
+    /// The term of a constant. That of its negative is known from then on, too, since sums and products of constants
+    /// come to it: whether a term is a constant must not depend on what is computed later.
+    fn constant(&self, x: f64) -> i64 {
+        if x == x.trunc() && x.abs() < SMALL as f64 {
+            return if x < 0.0 { P as i64 + x as i64 } else { x as i64 };
+        }
+        let size = x.abs();
+        let bits = if size.is_nan() { f64::NAN.to_bits() } else { size.to_bits() };
+        let term = self.hashed(Tag::Literal, 0, F64, [bits as i64, 0]);
+        let constants = &mut self.tables.borrow_mut().constants;
+        constants.insert(term, size);
+        if size.is_nan() {
+            return term;
+        }
+        let negative = self.opposite(term);
+        constants.insert(negative, -size);
+        if x < 0.0 { negative } else { term }
+    }
+
+    /// The value, if a term is a constant.
+    fn number(&self, term: i64) -> Option<f64> {
+        let (term, small, modulus) = (term, SMALL as i64, P as i64);
+        match term {
+            _ if term < small => Some(term as f64),
+            _ if term > modulus - small => Some(-((modulus - term) as f64)),
+            _ => self.tables.borrow().constants.get(&term).copied(),
+        }
+    }
+
+    /// −a: of a constant the constant, whichever of the two was met first. NaN has no sign here.
+    fn negated(&self, a: i64) -> i64 {
+        match self.number(a) {
+            Some(x) if x.is_nan() => a,
+            Some(x) => self.constant(-x),
+            None => self.opposite(a),
+        }
+    }
+
+    /// The term that stands for −a.
+    fn opposite(&self, a: i64) -> i64 {
+        let small = a < SMALL as i64 || a > (P - SMALL) as i64;
+        match a {
+            0 => 0,
+            _ if small || self.freedom.is_field() => P as i64 - a,
+            _ => a ^ SIGN as i64,
+        }
+    }
+
+    /// The number by which a term is ordered, of `f32`: its own, or a drawn one.
+    fn drawn(&self, term: i64) -> f64 {
+        if let Some(own) = self.number(term) {
+            return own;
+        }
+        let other = self.negated(term);
+        let (least, is_other) = (term.min(other), other < term);
+        let hash = mix([Tag::Drawn as u64, least as u64, 0, 0]);
+        let (fraction, exponent, sign) = (hash & 0x7F_FFFF, 1 + (hash >> 23) % 253, (hash >> 40 & 1 == 1) != is_other);
+        let size = f64::from(f32::from_bits((exponent << 23 | fraction) as u32));
+        if sign { -size } else { size }
+    }
+
+    fn order(&self, a: i64, b: i64) -> Option<Ordering> {
+        if a == b && self.number(a).is_none_or(|n| !n.is_nan()) {
+            return Some(Ordering::Equal);
+        }
+        let (x, y) = (self.drawn(a), self.drawn(b));
+        Some(x.partial_cmp(&y)?.then(a.cmp(&b)))
+    }
+
+    /// The bits of a float.
+    fn bits(&self, ty: ElementType, a: i64) -> Known {
+        let format = Format::of(ty)?;
+        let bits = format.from_f64(self.drawn(a));
+        if self.number(a).is_none() {
+            if !matches!(ty, F32 | F64) {
+                // So few that different terms would have the same.
+                return None;
+            }
+            // `negated` looks things up itself, so it is asked before the tables are taken.
+            let negative = self.negated(a);
+            let mut tables = self.tables.borrow_mut();
+            tables.terms.insert((ty, bits), a);
+            tables.terms.insert((ty, bits ^ format.sign()), negative);
+        }
+        Some(bits as i64)
+    }
+
+    /// The float with these bits.
+    pub fn of_bits(&self, ty: ElementType, bits: u64) -> Known {
+        let known = self.tables.borrow().terms.get(&(ty, bits)).copied();
+        known.or_else(|| Some(self.constant(Format::of(ty)?.value(bits))))
+    }
+
+    /// The end of a float type: its infinity, or its largest number if it has none.
+    pub fn extreme(&self, ty: ElementType, sign: f64) -> Known {
+        let format = Format::of(ty)?;
+        let size = format.value(format.infinity().unwrap_or(format.largest()));
+        Some(self.constant(size * sign))
+    }
+
+    // Data.
+
+    /// An element of a tensor, `at` elements after its first one.
+    pub fn element(&self, parameter: u16, at: i64, ty: ElementType) -> i64 {
+        self.data(ty, Tag::Element, parameter, at)
+    }
+
+    /// A scalar.
+    pub fn scalar(&self, parameter: u16, ty: ElementType) -> i64 {
+        self.data(ty, Tag::Scalar, parameter, 0)
+    }
+
+    fn data(&self, ty: ElementType, tag: Tag, parameter: u16, at: i64) -> i64 {
+        let words = [tag as u64, u64::from(parameter), at as u64, self.seed];
+        if ty.is_float() {
+            // Some are no symbols but NaN, or equal, as places of extremes and comparisons must cope with. Not where
+            // merges divide.
+            return match mix(words) >> 32 & 31 {
+                0 if !self.freedom.merge => self.constant(f64::NAN),
+                1 | 2 if !self.freedom.merge => 0,
+                3 if !self.freedom.merge => 1,
+                _ => self.term(ty, words),
+            };
+        }
+        let hash = mix(words);
+        match hash >> 62 {
+            0 => wrapped(ty, hash as i64),
+            // Indices, some of them outside; also of unsigned types, where those are large.
+            _ => wrapped(ty, (hash % (self.reach.unsigned_abs() + 5)) as i64 - 2),
+        }
+    }
+
+    // Operations; none where the value is not known.
+
+    pub fn unary(&self, op: UnaryOp, ty: ElementType, a: i64) -> Known {
+        if !ty.is_float() {
+            return match op {
+                UnaryOp::Not => Some(wrapped(ty, !a)),
+                UnaryOp::Neg => Some(wrapped(ty, a.wrapping_neg())),
+                UnaryOp::Abs if matches!(ty, ElementType::U64) => Some(a),
+                UnaryOp::Abs => Some(wrapped(ty, a.wrapping_abs())),
+                _ => None,
+            };
+        }
+        let known = self.number(a);
+        match op {
+            UnaryOp::Neg => return Some(self.negated(a)),
+            UnaryOp::Abs => return Some(if self.drawn(a) < 0.0 { self.negated(a) } else { a }),
+            UnaryOp::Recip if self.freedom.merge => {
+                if let Some(inverse) = inverse(a) {
+                    return Some(inverse);
+                }
+            }
+            _ => {}
+        }
+        let computed = known.and_then(|x| match op {
+            UnaryOp::Floor => Some(x.floor()),
+            UnaryOp::RoundEven => Some(x.round_ties_even()),
+            UnaryOp::Sqrt => Some(rounded(ty, f64::sqrt(x), || f64::from((x as f32).sqrt()))),
+            UnaryOp::Recip => Some(rounded(ty, 1.0 / x, || f64::from(1.0 / x as f32))),
+            // Of zeros, which holes are filled with, approximations are exact.
+            UnaryOp::SinApprox | UnaryOp::TanhApprox | UnaryOp::SqrtApprox if x == 0.0 => Some(0.0),
+            UnaryOp::CosApprox | UnaryOp::Exp2Approx if x == 0.0 => Some(1.0),
+            _ => None,
+        });
+        Some(computed.map_or_else(|| self.hashed(Tag::Unary, op as u64, ty, [a, 0]), |x| self.constant(x)))
+    }
+
+    pub fn binary(&self, op: Binary, ty: ElementType, a: i64, b: i64) -> Known {
+        if !ty.is_float() {
+            return integers(op, ty, Some(a), Some(b));
+        }
+        let Freedom { add, mul, merge, .. } = self.freedom;
+        match op {
+            Binary::Add if add || merge => return Some(((a + b) as u64 % P) as i64),
+            Binary::Sub if merge => return Some(((a + P as i64 - b) as u64 % P) as i64),
+            Binary::Mul if mul || merge => return Some(product(a, b)),
+            Binary::Div if merge && b != 0 => return inverse(b).map(|b| product(a, b)),
+            Binary::Add if a == 0 => return Some(b),
+            Binary::Add | Binary::Sub if b == 0 => return Some(a),
+            Binary::Mul if a == 1 => return Some(b),
+            Binary::Mul | Binary::Div if b == 1 => return Some(a),
+            _ => {}
+        }
+        let (x, y) = (self.number(a), self.number(b));
+        let is_nan = |n: Option<f64>| n.is_some_and(f64::is_nan);
+        if matches!(op, Binary::Max | Binary::Min | Binary::MaxNum | Binary::MinNum) {
+            let ignores = matches!(op, Binary::MaxNum | Binary::MinNum);
+            let larger = matches!(op, Binary::Max | Binary::MaxNum);
+            return Some(match (is_nan(x), is_nan(y)) {
+                (true, _) => {
+                    if ignores {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                (_, true) => {
+                    if ignores {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                _ => {
+                    if (self.order(a, b) == Some(Ordering::Greater)) == larger {
+                        a
+                    } else {
+                        b
+                    }
+                }
+            });
+        }
+        if let (Some(x), Some(y)) = (x, y) {
+            let (f, g) = (x as f32, y as f32);
+            let computed = match op {
+                Binary::Add => Some(rounded(ty, x + y, || f64::from(f + g))),
+                Binary::Sub => Some(rounded(ty, x - y, || f64::from(f - g))),
+                Binary::Mul => Some(rounded(ty, x * y, || f64::from(f * g))),
+                Binary::Div => Some(rounded(ty, x / y, || f64::from(f / g))),
+                _ => None,
+            };
+            return computed.map(|x| self.constant(x));
+        }
+        // What does not depend on the order of its operands.
+        let (a, b) = if matches!(op, Binary::Add | Binary::Mul) { (a.min(b), a.max(b)) } else { (a, b) };
+        Some(self.hashed(Tag::Binary, op as u64, ty, [a, b]))
+    }
+
+    pub fn fma(&self, ty: ElementType, a: i64, b: i64, c: i64) -> Known {
+        if !ty.is_float() || self.freedom.merge {
+            return self.binary(Binary::Add, ty, self.binary(Binary::Mul, ty, a, b)?, c);
+        }
+        if let (Some(x), Some(y), Some(z)) = (self.number(a), self.number(b), self.number(c)) {
+            let single = || f64::from((x as f32).mul_add(y as f32, z as f32));
+            return Some(self.constant(rounded(ty, x.mul_add(y, z), single)));
+        }
+        if a == 0 && b == 0 {
+            return Some(c);
+        }
+        let factors = mix([a.min(b) as u64, a.max(b) as u64, 0, 0]);
+        Some(self.hashed(Tag::Fma, 0, ty, [factors as i64, c]))
+    }
+
+    pub fn compare(&self, op: Compare, ty: ElementType, a: i64, b: i64) -> bool {
+        let order = match ty {
+            ElementType::U64 => Some((a as u64).cmp(&(b as u64))),
+            _ if ty.is_float() => self.order(a, b),
+            _ => Some(a.cmp(&b)),
+        };
+        match op {
+            Compare::Eq => order == Some(Ordering::Equal),
+            Compare::Ne => order != Some(Ordering::Equal),
+            Compare::Lt => order == Some(Ordering::Less),
+            Compare::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Compare::Gt => order == Some(Ordering::Greater),
+            Compare::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        }
+    }
+
+    pub fn cast(&self, from: ElementType, to: ElementType, a: i64) -> Known {
+        match (from.is_float(), to.is_float()) {
+            (false, false) => Some(wrapped(to, a)),
+            (false, true) => {
+                let exact = if from == ElementType::U64 { i128::from(a as u64) } else { i128::from(a) };
+                let format = Format::of(to)?;
+                Some(self.constant(format.value(format.from_integer(exact))))
+            }
+            // Of sums in any order, rounding is in no certain place.
+            (true, true) if from == to || self.freedom.is_field() => Some(a),
+            (true, true) => {
+                if let Some(x) = self.number(a) {
+                    let format = Format::of(to)?;
+                    return Some(self.constant(format.value(format.from_f64(x))));
+                }
+                if contains(to, a as u64 & CLASS) {
+                    return Some(a);
+                }
+                Some(self.hashed(Tag::Cast, 0, to, [a, 0]))
+            }
+            (true, false) => Some(match self.number(a) {
+                Some(x) => saturated(to, x),
+                None => {
+                    let hash = mix([Tag::Integer as u64, a as u64, 0, 0]);
+                    wrapped(to, (hash % (self.reach.unsigned_abs() + 5)) as i64 - 2)
+                }
+            }),
+        }
+    }
+
+    /// The same bits as another type of the same width.
+    pub fn same_bits(&self, from: ElementType, to: ElementType, a: i64) -> Known {
+        let mask = u64::MAX >> (64 - 8 * from.bytes());
+        let bits = if from.is_float() { self.bits(from, a)? } else { a };
+        if to.is_float() { self.of_bits(to, bits as u64 & mask) } else { Some(wrapped(to, bits)) }
+    }
+
+    /// The high half of the product of two integers.
+    pub fn mul_high(&self, ty: ElementType, a: i64, b: i64) -> Known {
+        Some(match ty {
+            ElementType::U64 => ((u128::from(a as u64) * u128::from(b as u64)) >> 64) as i64,
+            _ => wrapped(ty, ((i128::from(a) * i128::from(b)) >> (8 * ty.bytes())) as i64),
+        })
+    }
+}
+
+/// What an operation gives: in `f64`, or in `f32`.
+fn rounded(ty: ElementType, wide: f64, single: impl FnOnce() -> f64) -> f64 {
+    if ty == F64 { wide } else { single() }
+}
+
+/// A float as an integer: to zero, and to the ends of the type.
+fn saturated(ty: ElementType, x: f64) -> i64 {
+    match ty {
+        ElementType::I8 => i64::from(x as i8),
+        ElementType::I16 => i64::from(x as i16),
+        ElementType::I32 => i64::from(x as i32),
+        ElementType::U8 => i64::from(x as u8),
+        ElementType::U16 => i64::from(x as u16),
+        ElementType::U32 => i64::from(x as u32),
+        ElementType::U64 => x as u64 as i64,
+        ElementType::Bool => i64::from(x != 0.0),
+        _ => x as i64,
+    }
+}

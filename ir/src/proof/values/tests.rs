@@ -1,0 +1,91 @@
+//! Laws of the algebra.
+
+use tilewright_kernel::ElementType::{F16, F32, F64, I32, U32};
+use tilewright_kernel::algorithm::{Binary, Compare};
+
+use super::algebra::{Algebra, Freedom};
+use crate::kernel_ir::UnaryOp;
+
+/// Of a kernel without reductions, and of one with a sum in any order.
+const ROUNDED: Freedom = Freedom { add: false, mul: false, merge: false };
+const SUMMED: Freedom = Freedom { add: true, mul: false, merge: false };
+
+/// Some terms: elements of a tensor.
+fn terms(algebra: &Algebra) -> Vec<i64> {
+    (0..6).map(|at| algebra.element(0, at, F32)).collect()
+}
+
+#[test]
+fn only_what_the_contract_frees_is_equal() {
+    let algebra = Algebra::new(ROUNDED, 1, 8);
+    let [a, b, c, ..] = terms(&algebra)[..] else { panic!("terms") };
+    let op = |op, a, b| algebra.binary(op, F32, a, b).expect("known");
+    let add = |a, b| op(Binary::Add, a, b);
+    assert_eq!(add(a, b), add(b, a));
+    assert_ne!(add(add(a, b), c), add(a, add(b, c)), "it rounds");
+    assert_ne!(op(Binary::Sub, a, b), op(Binary::Sub, b, a));
+    assert_ne!(op(Binary::Mul, a, add(b, c)), add(op(Binary::Mul, a, b), op(Binary::Mul, a, c)));
+    assert_ne!(algebra.fma(F32, a, b, c), Some(add(op(Binary::Mul, a, b), c)));
+    assert_eq!((add(a, 0), op(Binary::Mul, a, 1), op(Binary::Mul, 0, 0)), (a, a, 0));
+
+    let free = Algebra::new(SUMMED, 1, 8);
+    let add = |a, b| free.binary(Binary::Add, F32, a, b).expect("known");
+    assert_eq!(add(add(a, b), c), add(a, add(b, c)));
+    assert_ne!(add(add(a, b), c), add(add(a, b), b));
+    let mul = |a, b| free.binary(Binary::Mul, F32, a, b).expect("known");
+    assert_ne!(mul(a, add(b, c)), add(mul(a, b), mul(a, c)), "only sums have no order");
+}
+
+#[test]
+fn constants_are_computed() {
+    let algebra = Algebra::new(ROUNDED, 1, 8);
+    let literal = |x: f32| algebra.of_bits(F32, x.to_bits().into()).expect("known");
+    for (x, y) in [(0.1f32, 0.2), (3.0, -7.5), (1e30, 1e30), (-0.5, 0.5)] {
+        let op = |op| algebra.binary(op, F32, literal(x), literal(y)).expect("known");
+        assert_eq!(op(Binary::Add), literal(x + y));
+        assert_eq!(op(Binary::Sub), literal(x - y));
+        assert_eq!(op(Binary::Mul), literal(x * y));
+        assert_eq!(op(Binary::Div), literal(x / y));
+        assert_eq!(op(Binary::Max), literal(x.max(y)));
+        assert_eq!(algebra.fma(F32, literal(x), literal(y), literal(x)), Some(literal(x.mul_add(y, x))));
+        assert_eq!(algebra.compare(Compare::Lt, F32, literal(x), literal(y)), x < y);
+        assert_eq!(algebra.unary(UnaryOp::Neg, F32, literal(x)), Some(literal(-x)));
+        assert_eq!(algebra.cast(F32, I32, literal(x)), Some(i64::from(x as i32)));
+    }
+    for x in [f32::NAN, f32::INFINITY, 0.1] {
+        // Also where no other constant has been met.
+        let algebra = Algebra::new(ROUNDED, 1, 8);
+        let literal = |x: f32| algebra.of_bits(F32, x.to_bits().into()).expect("known");
+        let negative = algebra.unary(UnaryOp::Neg, F32, literal(x)).expect("known");
+        let difference = algebra.binary(Binary::Sub, F32, 1, negative);
+        assert_eq!((negative, difference), (literal(-x), Some(literal(1.0 + x))), "{x}");
+    }
+    assert_eq!(algebra.cast(F64, F32, algebra.of_bits(F64, 0.1f64.to_bits()).expect("known")), Some(literal(0.1)));
+}
+
+#[test]
+fn terms_have_an_order_bits_and_a_type() {
+    for freedom in [ROUNDED, SUMMED] {
+        let algebra = Algebra::new(freedom, 1, 8);
+        let all = terms(&algebra);
+        for &a in &all {
+            let negative = algebra.unary(UnaryOp::Neg, F32, a).expect("known");
+            assert_eq!(algebra.unary(UnaryOp::Neg, F32, negative), Some(a));
+            assert_eq!(algebra.unary(UnaryOp::Abs, F32, a), algebra.unary(UnaryOp::Abs, F32, negative));
+            let bits = algebra.same_bits(F32, U32, a).expect("known");
+            assert_eq!(algebra.same_bits(U32, F32, bits), Some(a));
+            assert_eq!(algebra.same_bits(U32, F32, bits ^ 1 << 31), Some(negative));
+            let narrow = algebra.cast(F32, F16, a).expect("known");
+            assert_eq!(algebra.cast(F16, F32, narrow), Some(narrow), "wider is the same");
+            assert_eq!(algebra.cast(F32, F16, narrow), Some(narrow), "it is rounded once");
+            assert_eq!(narrow == a, freedom == SUMMED, "rounding is free where sums are");
+            for &b in &all {
+                let less = |a, b| algebra.compare(Compare::Lt, F32, a, b);
+                assert_eq!(less(a, b), a != b && !less(b, a));
+                let max = |a, b| algebra.binary(Binary::Max, F32, a, b).expect("known");
+                assert_eq!((max(a, b), max(a, a)), (max(b, a), a));
+                all.iter().for_each(|&c| assert_eq!(max(max(a, b), c), max(a, max(b, c))));
+            }
+        }
+    }
+}

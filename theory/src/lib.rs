@@ -1,0 +1,14 @@
+//! What schedules are judged by: theories about sizes, regions, index maps, layouts and sets of threads, each tested
+//! against enumeration over small sizes.
+//!
+//! Nothing here knows a program or a message. What each room asks and gives stands in `ARCHITECTURE.md`; the rules are
+//! those of the page on the theory.
+#![forbid(unsafe_code)]
+
+pub mod collectives;
+pub mod domain;
+pub mod extent;
+pub mod layout;
+pub mod random;
+pub mod region;
+pub mod span;
