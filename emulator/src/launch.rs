@@ -104,7 +104,7 @@ pub struct Options {
     pub matrix: MatrixModel,
     /// Warp instructions that the whole launch may execute. The default is some ten minutes of one core.
     pub budget: u64,
-    /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
+    /// Host threads; `None` uses all that the process may use. The result does not depend on it.
     pub threads: Option<usize>,
     /// Use only instructions that every host of this architecture has, and execute every instruction in every lane: for
     /// measuring and comparing. The result does not depend on it.

@@ -16,6 +16,7 @@
 //! | [`mod@print`] | an algorithm as text |
 //! | [`target`] | what the machine can hold |
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
+//! | [`workers`] | independent work on the host's threads |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
 //! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same
@@ -35,6 +36,7 @@ pub mod size;
 pub mod storage;
 pub mod target;
 pub mod tensor_map;
+pub mod workers;
 
 pub use algorithm::Algorithm;
 pub use element::ElementType;

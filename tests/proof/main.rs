@@ -8,8 +8,8 @@ mod support;
 
 use tilewright::kernel::info::KernelInfo;
 use tilewright_compiler::Compiled;
+use tilewright_compiler::emit::{EmitError, emit};
 use tilewright_compiler::kernel_ir::Kernel;
-use tilewright_compiler::lower::emit::{EmitError, emit};
 
 /// The kernel with another loop program in place of its first entry point.
 fn with_first(compiled: &Compiled, first: &Kernel) -> Result<KernelInfo, EmitError> {

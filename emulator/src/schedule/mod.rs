@@ -16,7 +16,7 @@ mod stuck;
 
 use std::sync::atomic::Ordering;
 
-use rayon::prelude::*;
+use tilewright_kernel::workers;
 
 use crate::counters::{Class, Counters};
 use crate::decode::op::{Fence, Op};
@@ -178,36 +178,35 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     outcome
 }
 
-fn parallel(cx: &Cx<'_>) -> Outcome {
+/// The stack of a host thread, in bytes.
+const STACK: usize = 2 << 20;
+
+fn parallel(cx: &Cx<'_>, threads: usize) -> Outcome {
     let total = clusters(cx);
     // Chunks are small enough to share the work and large enough to reuse a worker's memory.
     let chunk = (total / 256).clamp(1, 64);
-    let chunks = total.div_ceil(chunk);
-    (0..chunks)
-        .into_par_iter()
-        .fold(
-            || None,
-            |worker: Option<Cta<'_>>, index| {
-                let mut cta = worker.unwrap_or_else(|| Cta::new(cx));
-                for number in index * chunk..total.min((index + 1) * chunk) {
-                    if cx.stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    cta.start(number);
-                    let stopped = cta.run(u64::MAX) == CtaStop::Halted;
-                    if stopped || !cta.env.findings.is_empty() {
-                        cx.stop.store(true, Ordering::Relaxed);
-                        break;
-                    }
+    let parts = workers::run(threads, STACK, total.div_ceil(chunk) as usize, |queue| {
+        let mut cta = None;
+        while let Some(index) = queue.take() {
+            let cta = cta.get_or_insert_with(|| Cta::new(cx));
+            let first = index as u64 * chunk;
+            for number in first..total.min(first + chunk) {
+                if cx.stop.load(Ordering::Relaxed) {
+                    break;
                 }
-                Some(cta)
-            },
-        )
-        .map(|worker| worker.map(Outcome::of).unwrap_or_default())
-        .reduce(Outcome::default, |mut a, b| {
-            a.add(b);
-            a
-        })
+                cta.start(number);
+                let stopped = cta.run(u64::MAX) == CtaStop::Halted;
+                if stopped || !cta.env.findings.is_empty() {
+                    cx.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        cta.map(Outcome::of).unwrap_or_default()
+    });
+    parts.into_iter().fold(Outcome::default(), |mut all, part| {
+        all.add(part);
+        all
+    })
 }
 
 /// Runs a launch. `cx` makes a context, for parallel execution or not.
@@ -216,16 +215,10 @@ pub(crate) fn run<'a>(
     prepare_parallel: impl FnOnce(&mut Cx<'a>),
     reset: impl FnOnce(&mut Cx<'a>),
 ) -> Result<Report, Error> {
-    let threads = cx.options.threads.unwrap_or_else(rayon::current_num_threads);
+    let threads = cx.options.threads.unwrap_or_else(workers::host_threads);
     if threads > 1 && clusters(cx) > 1 && !cx.kernel.communicates {
         prepare_parallel(cx);
-        let outcome = match cx.options.threads {
-            None => parallel(cx),
-            Some(threads) => {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                pool.map_err(|error| Error::Host { message: error.to_string() })?.install(|| parallel(cx))
-            }
-        };
+        let outcome = parallel(cx, threads);
         if !cx.stop.load(Ordering::Relaxed) {
             return Ok(outcome.report(cx));
         }

@@ -31,19 +31,16 @@ mod tensor;
 mod tests;
 mod winner;
 
-use std::sync::OnceLock;
-
 use column::Column;
 use eval::{BLOCK, Evaluator, Work};
 pub use interval::Interval;
-use rayon::prelude::*;
 use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Width};
 use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
 use tilewright_kernel::algorithm::Equation;
 use tilewright_kernel::info::{ParameterKind, Role};
-use tilewright_kernel::{KernelInfo, rules};
+use tilewright_kernel::{KernelInfo, rules, workers};
 
 use crate::error::{Error, ReferenceError, Refusal, Result};
 use crate::launch::{Arg, Given, check};
@@ -114,45 +111,44 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
         let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
         return Err(failure(failed("the algorithm", message)));
     }
-    let pool = pool().map_err(|message| failure(failed("the host", message)))?;
-    let (mut outputs, mut estimated) = (Vec::new(), Vec::new());
-    for equation in kernel.algorithm.equations.iter() {
-        let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
-        let name = components.first().map_or("?", |c| &*c.name);
-        let results = pool.install(|| evaluator.equation(equation)).map_err(|message| {
-            let limited = evaluator.work.is_used_up();
-            failure(ReferenceError { limited, ..failed(name, message) })
-        })?;
-        let rests = components.iter().map(|c| evaluator.estimates(c.value, &estimated));
-        let rests: Result<Vec<bool>, _> = rests.collect();
-        let rests = rests.map_err(|message| failure(failed(name, message)))?.contains(&true);
-        estimated.push(rests);
-        for (component, values) in components.iter().zip(&results) {
-            let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
-            if let Some(parameter) = parameter {
-                let (name, values) = (parameter.name.to_string(), values.clone());
-                outputs.push(Output { name, element: parameter.element, values, estimate: rests });
-            }
-        }
-        evaluator.equations.push(results);
-    }
+    // Deep expressions are evaluated on a deep stack.
+    let outputs = workers::with_stack(STACK, || evaluator.outputs());
+    let outputs = outputs.map_err(|error| failure(failed("the host", error.to_string())))?.map_err(failure)?;
     Ok(Reference::new(kernel.name.to_string(), outputs))
-}
-
-/// The threads that evaluate, with stacks for deep expressions. As many as rayon's own.
-fn pool() -> Result<&'static rayon::ThreadPool, String> {
-    static POOL: OnceLock<Result<rayon::ThreadPool, String>> = OnceLock::new();
-    let build = || {
-        let builder = rayon::ThreadPoolBuilder::new().stack_size(STACK).thread_name(|i| format!("tilewright-{i}"));
-        builder.build().map_err(|e| e.to_string())
-    };
-    POOL.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
 /// Some elements of each component, and those that have no value, with the reason.
 type Part = (Vec<Column>, Vec<(usize, String)>);
 
 impl Evaluator<'_> {
+    /// What the kernel's outputs are, equation after equation.
+    fn outputs(&mut self) -> std::result::Result<Vec<Output>, ReferenceError> {
+        let kernel = self.kernel;
+        let failed = |place: &str, message: String, limited| {
+            let (kernel, place) = (kernel.name.to_string(), place.to_owned());
+            ReferenceError { kernel, place, message, limited }
+        };
+        let (mut outputs, mut estimated) = (Vec::new(), Vec::new());
+        for equation in kernel.algorithm.equations.iter() {
+            let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
+            let name = components.first().map_or("?", |c| &*c.name);
+            let results = self.equation(equation).map_err(|message| failed(name, message, self.work.is_used_up()))?;
+            let rests = components.iter().map(|c| self.estimates(c.value, &estimated));
+            let rests: Result<Vec<bool>, _> = rests.collect();
+            let rests = rests.map_err(|message| failed(name, message, false))?.contains(&true);
+            estimated.push(rests);
+            for (component, values) in components.iter().zip(&results) {
+                let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
+                if let Some(parameter) = parameter {
+                    let (name, values) = (parameter.name.to_string(), values.clone());
+                    outputs.push(Output { name, element: parameter.element, values, estimate: rests });
+                }
+            }
+            self.equations.push(results);
+        }
+        Ok(outputs)
+    }
+
     /// The values of an equation's components.
     fn equation(&self, equation: &Equation) -> Result<Vec<Values>, String> {
         let axes = self.axis_list(equation.axes)?;
@@ -205,30 +201,28 @@ impl Evaluator<'_> {
         };
         let blocks = rows * per_row;
         let is_intermediate = components.iter().all(|c| c.parameter.is_none());
-        let parts: Vec<Part> = (0..blocks.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| {
-                let (root, mut columns) = (Scope::root(self.algorithm, self.free.variables), empty.clone());
-                let mut missing = Vec::new();
-                for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
-                    let (row, start) = (block / per_row, block % per_row * BLOCK);
-                    let points = (inner - start).min(BLOCK);
-                    match evaluate(&root, row, start, points, &mut columns) {
-                        // Conditions at the readers may keep away from some elements of the box: one by one.
-                        Err(_) if is_intermediate => {
-                            for at in start..start + points {
-                                if let Err(why) = evaluate(&root, row, at, 1, &mut columns) {
-                                    columns.iter_mut().for_each(|c| c.append(&c.nothing(), 1));
-                                    missing.push((row * inner + at, why));
-                                }
+        let part = |chunk: usize| -> Result<Part, String> {
+            let (root, mut columns) = (Scope::root(self.algorithm, self.free.variables), empty.clone());
+            let mut missing = Vec::new();
+            for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
+                let (row, start) = (block / per_row, block % per_row * BLOCK);
+                let points = (inner - start).min(BLOCK);
+                match evaluate(&root, row, start, points, &mut columns) {
+                    // Conditions at the readers may keep away from some elements of the box: one by one.
+                    Err(_) if is_intermediate => {
+                        for at in start..start + points {
+                            if let Err(why) = evaluate(&root, row, at, 1, &mut columns) {
+                                columns.iter_mut().for_each(|c| c.append(&c.nothing(), 1));
+                                missing.push((row * inner + at, why));
                             }
                         }
-                        done => done?,
                     }
+                    done => done?,
                 }
-                Ok((columns, missing))
-            })
-            .collect::<Result<_, String>>()?;
+            }
+            Ok((columns, missing))
+        };
+        let parts = workers::collected(workers::host_threads(), STACK, blocks.div_ceil(CHUNK), part)?;
         let mut columns = empty.clone();
         let mut missing: Option<Missing> = None;
         for (part, without) in &parts {
