@@ -1,4 +1,4 @@
-//! Time that `schedule!` adds to a build: one call of `compile` for each kernel of the examples, and its phases.
+//! Time that `schedule!` adds to a build: one call of `compile_to` for each kernel of the examples, and its phases.
 //!
 //! `cargo bench --bench expansion --profile dev` measures a user's build with our advice in `README.md` (the compiler
 //! at opt-level 1); `bench/README.md` says how to measure without it.
@@ -9,9 +9,10 @@ use std::sync::LazyLock;
 
 use divan::{Bencher, black_box};
 use proc_macro2::TokenStream;
-use tilewright_compiler::compile;
+use tilewright_compiler::compile_to;
 use tilewright_compiler::source::TokenBuffer;
 use tilewright_compiler::syntax;
+use tilewright_compiler::trial::Depth;
 
 /// A `schedule!` of an example: the example's name and the text inside the braces.
 static INVOCATIONS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
@@ -62,7 +63,7 @@ fn compile_kernel(bencher: Bencher<'_, '_>, name: &str) {
     let stream = tokens(name);
     bencher.bench_local(|| {
         let (tokens, _) = TokenBuffer::new(black_box(stream.clone()));
-        let outcome = compile(&tokens);
+        let outcome = compile_to(&tokens, Depth::Bounded);
         assert!(outcome.kernels.iter().all(|k| k.info.is_some()));
         outcome
     });

@@ -42,6 +42,7 @@ use crate::program::Program;
 use crate::schedule::accesses;
 use crate::schedule::vector::Vector;
 use crate::source::{TokenBuffer, ast};
+use crate::trial::Depth;
 
 /// What became of one `schedule! { … }`.
 #[derive(Clone, Debug)]
@@ -78,15 +79,20 @@ impl Outcome {
     }
 }
 
-/// Compiles everything in one invocation.
+/// Compiles everything in one invocation, and checks it as far as a compilation ever does.
 pub fn compile(tokens: &TokenBuffer) -> Outcome {
+    compile_to(tokens, Depth::Full)
+}
+
+/// Compiles everything in one invocation; `depth` decides how much is done to find mistakes of the compiler itself.
+pub fn compile_to(tokens: &TokenBuffer, depth: Depth) -> Outcome {
     let (parsed, mut diagnostics) = syntax::parse(tokens);
     let clean = !diagnostics.has_errors();
     let mut kernels = Vec::new();
     for ast in parsed.kernels {
         // After a syntax error the rest of the kernel may be missing; what is missing is not reported again.
         let mut found = Diagnostics::new();
-        let compiled = if clean { kernel(&ast, tokens, &mut found) } else { None };
+        let compiled = if clean { kernel(&ast, tokens, depth, &mut found) } else { None };
         found.said_once(&ast);
         allow::apply(&ast, compiled.is_some(), &mut found);
         diagnostics.append(found);
@@ -102,13 +108,13 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
 }
 
 /// One kernel, room by room.
-fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<Finished> {
+fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, depth: Depth, diags: &mut Diagnostics) -> Option<Finished> {
     let written = program::build(ast, diags)?;
     let facts = facts(&written, diags)?;
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
     let places = bounds_proved(&written, &facts, diags);
     let program = program::scheduled(&written);
-    let kernel = Kernel { written: &written, program: &program, tokens };
+    let kernel = Kernel { written: &written, program: &program, tokens, depth };
     let Some(places) = places else {
         kernel.scheduled(&facts, diags);
         return None;
@@ -142,7 +148,7 @@ pub(crate) fn never_empty(ast: &ast::Kernel, tokens: &TokenBuffer) -> Option<Fin
     let mut diags = Diagnostics::new();
     let written = program::build(ast, &mut diags)?;
     let (facts, program) = (facts(&written, &mut diags)?, program::scheduled(&written));
-    Kernel { written: &written, program: &program, tokens }
+    Kernel { written: &written, program: &program, tokens, depth: Depth::Full }
         .finished(&facts, Vec::new(), &mut diags)
         .map(|found| found.0)
 }
@@ -153,6 +159,7 @@ struct Kernel<'a> {
     written: &'a Program,
     program: &'a Program,
     tokens: &'a TokenBuffer,
+    depth: Depth,
 }
 
 impl Kernel<'_> {
@@ -165,7 +172,7 @@ impl Kernel<'_> {
     /// The finished kernel for sizes that facts admit, with what launches are required to have beside them; and whether
     /// its trial decided everything where a size is 0.
     fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<(Finished, bool)> {
-        let Self { written, program, tokens } = *self;
+        let Self { written, program, tokens, depth } = *self;
         let Analyses { stages, threads, roles } = self.scheduled(facts, diags)?;
         let entries = match lower::lower(program, facts, &stages, (threads, &roles)) {
             Ok(entries) => entries,
@@ -180,7 +187,11 @@ impl Kernel<'_> {
         fits(program, &stages, &entries, diags)?;
         holds(program, &stages, &entries, diags)?;
         let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
-        let module = match emit::emit(&kernels, &program.name.text) {
+        let emit = match depth {
+            Depth::Bounded => emit::emit_unverified,
+            Depth::Full => emit::emit,
+        };
+        let module = match emit(&kernels, &program.name.text) {
             Ok(module) => module,
             Err(error) => {
                 let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();
@@ -195,7 +206,7 @@ impl Kernel<'_> {
             return bug(diags, program, "assemble", "a size could not be written down".to_owned());
         };
         info.requirements = required.into();
-        let is_decided = match trial::run(&info, facts, &stages, &entries) {
+        let is_decided = match trial::run(&info, facts, &stages, &entries, depth) {
             Ok(is_decided) => is_decided,
             Err(wrong) => return bug(diags, program, "proof", wrong.to_string()),
         };

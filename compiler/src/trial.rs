@@ -1,6 +1,7 @@
 //! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and
-//! within a small budget: what it finds is a mistake of ours that no test has met. Larger sizes, and every kernel of
-//! the project, are its business in tests.
+//! within a small budget: what it finds is a mistake of ours that no test has met. In a macro, which runs at every
+//! keystroke, that is a small share of the time ([`Depth::Bounded`]). Larger sizes, and every kernel of the project, are
+//! its business in tests.
 //!
 //! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than
 //! twice the ring has slots, where some sizes give that number: so the ring is entered, not filled, filled, and comes
@@ -20,8 +21,10 @@ use crate::lower::Entry;
 use crate::plan::Analysed;
 use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_paths, check_values};
 
-/// Work for one entry point at one size: some milliseconds in a build without optimisation.
+/// Work for one entry point at one size.
 const WORK: u64 = 100_000;
+/// The same in a bounded trial: about a millisecond in a build without optimisation.
+const BOUNDED_WORK: u64 = 2_000;
 /// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at
 /// any of them.
 const WITH_VALUES: usize = 2;
@@ -46,6 +49,17 @@ const MOST_OFFSET: i64 = 1 << 40;
 const STEPS: [i64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512];
 /// Choices of large sizes for one entry point.
 const MOST_LARGE: usize = 5;
+
+/// How much of the checks for mistakes of our own a compilation does. What a kernel becomes does not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// As a macro does it, which runs at every keystroke in an editor: a trial of the smallest sizes, and of those with
+    /// a 0, within a small budget. The rest was done for this version of the compiler by its tests and campaigns.
+    Bounded,
+    /// Everything: trials of all sizes that [`run`] chooses, and the verifier of PTX. Tests, campaigns, tools and
+    /// `tilewright check`.
+    Full,
+}
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +245,7 @@ pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64
     })
 }
 
-/// What the macro looks at; gives whether everything was decided where a size is 0. On data everything has a value
+/// What a compilation looks at; gives whether everything was decided where a size is 0. On data everything has a value
 /// there, unless something is divided by that size.
 ///
 /// # Errors
@@ -241,14 +255,30 @@ pub(crate) fn run(
     facts: &Facts,
     stages: &[Analysed],
     entries: &[Entry],
+    depth: Depth,
 ) -> Result<bool, Box<Wrong>> {
+    let tried = |dims: &[i64], nets: &'static [Net], work: u64| {
+        let tally = prove(info, entries, dims, Effort { nets, seed: 0, work })?;
+        Ok::<_, Box<Wrong>>(tally.undecided == 0)
+    };
+    let Sizes { plain, zeros, further } = sizes(info, facts, stages, depth);
+    for (n, dims) in plain.iter().enumerate() {
+        match depth {
+            Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK)?,
+            Depth::Bounded => break,
+            Depth::Full if n < WITH_VALUES => tried(dims, &[Net::Values], WORK)?,
+            Depth::Full => tried(dims, &[Net::Indices], WORK)?,
+        };
+    }
+    // They decide what a kernel is planned for, so that every trial looks at them.
     let mut is_decided = true;
-    for (n, dims) in sizes(info, facts, stages).iter().enumerate() {
+    for dims in &zeros {
+        is_decided &= tried(dims, &[Net::Values], WORK)?;
+    }
+    for dims in &further {
         // What has no elements costs little.
-        let is_empty = dims.contains(&0);
-        let nets: &[Net] = if n < WITH_VALUES || is_empty { &[Net::Values] } else { &[Net::Indices] };
-        let tally = prove(info, entries, dims, Effort { nets, seed: 0, work: WORK })?;
-        is_decided &= !is_empty || tally.undecided == 0;
+        let nets: &[Net] = if dims.contains(&0) { &[Net::Values] } else { &[Net::Indices] };
+        tried(dims, nets, WORK)?;
     }
     Ok(is_decided)
 }
@@ -283,14 +313,25 @@ fn apart(info: &KernelInfo, facts: &Facts, mut dims: Vec<i64>) -> Option<Vec<i64
     info.facts.iter().all(|fact| fact.holds(&dims) == Ok(true)).then_some(dims)
 }
 
-/// Admissible sizes, with strides: the smallest ones, and some that are larger in every dimension that may be.
-fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>> {
+/// Admissible sizes, with strides.
+#[derive(Debug, Default)]
+struct Sizes {
+    /// The smallest ones, and some that are larger in every dimension that may be.
+    plain: Vec<Vec<i64>>,
+    /// Small ones of which one is 0, for each that may be.
+    zeros: Vec<Vec<i64>>,
+    /// In a trial of full depth: larger ones of which one is 0, those in which all that may be 0 are 1, and those of
+    /// rings.
+    further: Vec<Vec<i64>>,
+}
+
+fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed], depth: Depth) -> Sizes {
     let all: Vec<u32> = (0..facts.dims() as u32).collect();
     let mut budget = Budget::new(SEARCH_STEPS);
     let Search::Found(smallest) = facts.smallest(&all, &mut budget, |dims, _| Some(dims.to_vec())) else {
-        return Vec::new();
+        return Sizes::default();
     };
-    let mut list: Vec<Vec<i64>> = apart(info, facts, smallest.clone()).into_iter().collect();
+    let mut plain: Vec<Vec<i64>> = apart(info, facts, smallest.clone()).into_iter().collect();
     for least in LEAST {
         let larger = |(v, known): (usize, &i64)| {
             let least = least + APART[v % APART.len()];
@@ -298,9 +339,36 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
             next.unwrap_or(*known).max(*known)
         };
         let dims = apart(info, facts, smallest.iter().enumerate().map(larger).collect());
-        list.extend(dims.filter(|dims| !list.contains(dims)));
+        plain.extend(dims.filter(|dims| !plain.contains(dims)));
     }
-    list.extend(empty(info, facts, &list));
+    let may_be: Vec<usize> = (0..info.dims.len())
+        .filter(|d| info.dims[*d].kind == DimKind::Size && facts.lower_bound(&Expr::var(*d as u32)) == Some(0))
+        .collect();
+    let with = |dims: &[i64], chosen: &[usize], value: i64| chosen_to(info, facts, dims, chosen, value);
+    let with_zero = |dims: &Vec<i64>| may_be.iter().filter_map(|d| with(dims, &[*d], 0)).collect::<Vec<_>>();
+    let mut found = Sizes { zeros: plain.get(1).map(with_zero).unwrap_or_default(), plain, further: Vec::new() };
+    if depth == Depth::Full {
+        let ones = found.plain.first().filter(|_| !may_be.is_empty()).and_then(|dims| with(dims, &may_be, 1));
+        let zeros = found.plain.iter().skip(2).flat_map(with_zero);
+        let known = |dims: &Vec<i64>| found.plain.contains(dims) || found.zeros.contains(dims);
+        found.further = ones.into_iter().chain(zeros).filter(|dims| !known(dims)).collect();
+        of_rings(info, facts, stages, &mut found);
+    }
+    found
+}
+
+/// These sizes with a value for some of them, from which others that are determined follow.
+fn chosen_to(info: &KernelInfo, facts: &Facts, dims: &[i64], chosen: &[usize], value: i64) -> Option<Vec<i64>> {
+    let mut dims = dims.to_vec();
+    chosen.iter().for_each(|d| dims[*d] = value);
+    for solved in info.solved.iter() {
+        dims[usize::from(solved.dim)] = i64::try_from(solved.value.eval(&dims).ok()?).ok()?;
+    }
+    apart(info, facts, dims)
+}
+
+/// Adds sizes at which each loop with a ring has each number of iterations up to one more than twice the ring has slots.
+fn of_rings(info: &KernelInfo, facts: &Facts, stages: &[Analysed], all: &mut Sizes) {
     for (trips, slots) in rings(stages, facts) {
         for count in 0..=2 * i128::from(slots) + 1 {
             let mut budget = Budget::new(TRIP_STEPS);
@@ -308,37 +376,16 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
                 let values: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
                 (trips.eval(&values) == Some(count)).then(|| dims.to_vec())
             });
+            let lists = [&all.plain, &all.zeros, &all.further];
             if let Search::Found(dims) = found
                 && let Some(dims) = apart(info, facts, dims)
-                && list.len() < MOST_SIZES
-                && !list.contains(&dims)
+                && lists.iter().map(|list| list.len()).sum::<usize>() < MOST_SIZES
+                && !lists.iter().any(|list| list.contains(&dims))
             {
-                list.push(dims);
+                all.further.push(dims);
             }
         }
     }
-    list
-}
-
-/// From sizes that have elements those with a 0 for one size, where facts admit that, and with 1 for all that may be 0:
-/// what else is determined follows.
-fn empty(info: &KernelInfo, facts: &Facts, list: &[Vec<i64>]) -> Vec<Vec<i64>> {
-    let may_be: Vec<usize> = (0..info.dims.len())
-        .filter(|d| info.dims[*d].kind == DimKind::Size && facts.lower_bound(&Expr::var(*d as u32)) == Some(0))
-        .collect();
-    let with = |dims: &[i64], chosen: &[usize], value: i64| {
-        let mut dims = dims.to_vec();
-        chosen.iter().for_each(|d| dims[*d] = value);
-        for solved in info.solved.iter() {
-            dims[usize::from(solved.dim)] = i64::try_from(solved.value.eval(&dims).ok()?).ok()?;
-        }
-        apart(info, facts, dims)
-    };
-    let Some(smallest) = list.first().filter(|_| !may_be.is_empty()) else { return Vec::new() };
-    let mut found: Vec<Vec<i64>> = with(smallest, &may_be, 1).into_iter().collect();
-    found.extend(list.iter().skip(1).flat_map(|dims| may_be.iter().filter_map(|d| with(dims, &[*d], 0))));
-    found.retain(|dims| !list.contains(dims));
-    found
 }
 
 /// The iterations of every loop in which a ring runs, where sizes alone decide them, and the slots of the ring.

@@ -1,8 +1,9 @@
 //! The whole road from source text to PTX: the remarks of the target programs, and what must never happen to a user.
 
-use tilewright_compiler::compile;
 use tilewright_compiler::diag::Renderer;
 use tilewright_compiler::source::{TokenBuffer, TokenMap};
+use tilewright_compiler::trial::Depth;
+use tilewright_compiler::{compile, compile_to};
 use tilewright_kernel::KernelInfo;
 
 /// Compiles source text: what every kernel became, or the report.
@@ -371,4 +372,21 @@ fn a_size_of_zero_in_a_shape_that_stays() {
     // N is 1 or 5, or 0: then three elements would be one vector of four.
     assert_eq!(requirements("N <= 5, N != 2, N != 3, N != 4"), "N >= 1");
     assert_eq!(requirements("N % 4 == 1"), "");
+}
+
+/// What a macro gives is what tools and tests look at, which check more of it: every kernel that was found wrong once,
+/// those with sizes of 0 included, which a trial decides about.
+#[test]
+fn kernels_do_not_depend_on_how_much_is_checked() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../campaign/found");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).expect("the kernels that were found") {
+        let source = std::fs::read_to_string(entry.expect("an entry").path()).expect("a text");
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let outcomes = [Depth::Full, Depth::Bounded].map(|depth| compile_to(&tokens, depth));
+        let [full, bounded] = outcomes.map(|all| all.kernels.into_iter().map(|k| k.info).collect::<Vec<_>>());
+        assert_eq!(full, bounded, "{source}");
+        compared += full.iter().flatten().count();
+    }
+    assert!(compared > 50, "{compared} kernels");
 }

@@ -11,9 +11,10 @@ mod report;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
-use tilewright_compiler::compile;
+use tilewright_compiler::compile_to;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::source::{Position, TokenBuffer, TokenMap};
+use tilewright_compiler::trial::Depth;
 
 /// Compiles the kernels inside. Call it as `tilewright::schedule!`.
 #[doc(hidden)]
@@ -52,7 +53,7 @@ fn split_crate(input: TokenStream) -> (TokenStream, TokenStream) {
 
 fn schedule(krate: &TokenStream, body: TokenStream) -> TokenStream {
     let (tokens, spans) = TokenBuffer::new(body);
-    let outcome = compile(&tokens);
+    let outcome = compile_to(&tokens, Depth::Bounded);
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };
     let mut output = report::messages(&outcome.diagnostics, &map, &spans);
     for kernel in &outcome.kernels {

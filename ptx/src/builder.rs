@@ -428,11 +428,17 @@ impl ModuleBuilder {
     }
 
     /// The module, with the lowest `.version` and `.target` (not below the floor) that its instructions need, verified.
-    pub fn finish(mut self) -> Result<Module, Vec<VerifyError>> {
+    pub fn finish(self) -> Result<Module, Vec<VerifyError>> {
+        let module = self.finish_unverified();
+        verify(&module)?;
+        Ok(module)
+    }
+
+    /// The same, taken as it is.
+    pub fn finish_unverified(mut self) -> Module {
         let need = requirement(&self.module).and(self.floor);
         self.module.target = need.target;
         self.module.version = need.version.max(need.target.introduced());
-        verify(&self.module)?;
-        Ok(self.module)
+        self.module
     }
 }

@@ -95,11 +95,23 @@ impl std::fmt::Display for EmitError {
 }
 
 /// One module with all entry points of a kernel; `source` is the name in the line table, whose line `n` is source
-/// statement `n`.
+/// statement `n`. The verifier of PTX has accepted it.
 ///
 /// # Errors
 /// See [`EmitError`].
 pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
+    built(kernels, source)?.finish().map_err(EmitError::Verify)
+}
+
+/// The same without the verifier, which finds nothing but mistakes of emission.
+///
+/// # Errors
+/// See [`EmitError`].
+pub fn emit_unverified(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
+    Ok(built(kernels, source)?.finish_unverified())
+}
+
+fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
     let multicasts = |kernel: &Kernel| {
         let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
         statements.any(|s| matches!(&s.kind, StatementKind::BulkCopy(transfer) if transfer.multicast.is_some()))
@@ -114,5 +126,5 @@ pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
         verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
         module.function(entry::emit_entry(kernel, file, dynamic)?);
     }
-    module.finish().map_err(EmitError::Verify)
+    Ok(module)
 }

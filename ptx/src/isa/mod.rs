@@ -133,42 +133,57 @@ families! {
 impl Op {
     /// Its forms, parsed.
     pub fn forms(self) -> &'static [Form] {
-        table().forms.get(&self).map_or(&[], Vec::as_slice)
+        let rows = &table().rows;
+        rows.binary_search_by_key(&self, |row| row.op).map_or(&[], |at| rows[at].forms())
     }
 }
 
-/// The parsed table.
+/// One instruction of the table. Its forms are parsed when they are first asked for: few kernels need more than a tenth
+/// of them, and a macro starts anew in each build.
+struct Row {
+    op: Op,
+    forms: OnceLock<Vec<Form>>,
+}
+
+impl Row {
+    fn forms(&self) -> &[Form] {
+        let (op, desc) = (self.op, self.op.desc());
+        let parsed = |(index, syntax): (usize, &&'static str)| {
+            // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
+            Form::parse(op, index as u16, syntax)
+                .unwrap_or_else(|error| panic!("instruction table, {}: `{syntax}`: {error}", desc.name))
+        };
+        self.forms.get_or_init(|| desc.syntax.iter().enumerate().map(parsed).collect())
+    }
+}
+
+/// The table: its rows in the order of [`Op`], and for each mnemonic the row and index of its forms.
 struct Table {
-    forms: BTreeMap<Op, Vec<Form>>,
-    by_mnemonic: BTreeMap<&'static str, Vec<(Op, u16)>>,
+    rows: Vec<Row>,
+    by_mnemonic: BTreeMap<&'static str, Vec<(u16, u16)>>,
 }
 
 /// All forms whose mnemonic (the word before the first dot) is this one.
 pub fn forms_of(mnemonic: &str) -> impl Iterator<Item = &'static Form> {
     let table = table();
     let entries = table.by_mnemonic.get(mnemonic).map_or(&[][..], Vec::as_slice);
-    entries.iter().map(|(op, index)| &table.forms[op][usize::from(*index)])
+    entries.iter().map(|(row, index)| &table.rows[usize::from(*row)].forms()[usize::from(*index)])
 }
 
 /// Every form of the table.
 pub fn all_forms() -> impl Iterator<Item = &'static Form> {
-    table().forms.values().flatten()
+    table().rows.iter().flat_map(Row::forms)
 }
 
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = Table { forms: BTreeMap::new(), by_mnemonic: BTreeMap::new() };
-        for op in Op::all() {
-            let mut forms = Vec::new();
-            for (index, syntax) in op.desc().syntax.iter().enumerate() {
-                // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
-                let form = Form::parse(op, index as u16, syntax)
-                    .unwrap_or_else(|error| panic!("instruction table, {}: `{syntax}`: {error}", op.desc().name));
-                table.by_mnemonic.entry(form.mnemonic).or_default().push((op, index as u16));
-                forms.push(form);
+        let mut table = Table { rows: Vec::new(), by_mnemonic: BTreeMap::new() };
+        for (row, op) in (0..).zip(Op::all()) {
+            for (index, syntax) in (0..).zip(op.desc().syntax) {
+                table.by_mnemonic.entry(notation::mnemonic(syntax).0).or_default().push((row, index));
             }
-            table.forms.insert(op, forms);
+            table.rows.push(Row { op, forms: OnceLock::new() });
         }
         table
     })

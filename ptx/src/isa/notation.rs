@@ -35,6 +35,11 @@ use crate::modifier::{Flag, Modifier};
 use crate::types::{ScalarType, StateSpace};
 use crate::version::Requirement;
 
+/// The mnemonic of a line of the table, and what follows.
+pub(crate) fn mnemonic(line: &'static str) -> (&'static str, &'static str) {
+    line.split_at(line.find(['.', '[', ' ']).unwrap_or(line.len()))
+}
+
 impl Form {
     /// Reads a line of the table.
     pub(crate) fn parse(op: Op, index: u16, syntax: &'static str) -> Result<Form, String> {
@@ -46,8 +51,7 @@ impl Form {
         let line = parts.next().unwrap_or_default();
         let exclusions = parts.map(parse_exclusion).collect::<Result<_, _>>()?;
         let (head, operands) = line.split_once(' ').unwrap_or((line, ""));
-        let mnemonic_end = head.find(['.', '[']).unwrap_or(head.len());
-        let (mnemonic, rest) = head.split_at(mnemonic_end);
+        let (mnemonic, rest) = mnemonic(head);
         let slots = parse_slots(rest)?;
         let operands =
             operands.split(", ").filter(|text| !text.is_empty()).map(parse_operand).collect::<Result<_, _>>()?;

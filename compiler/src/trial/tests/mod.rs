@@ -26,7 +26,7 @@ fn sizes_of_a_kernel_differ() {
     let info = kernel.info.as_ref().expect("compiled");
     let facts = Facts::new(&info.dims, &info.facts).expect("facts");
     let expected = [[1, 1, 1, 4], [3, 5, 4, 4], [35, 37, 36, 36]];
-    assert_eq!(sizes(info, &facts, &kernel.stages), expected.map(Vec::from));
+    assert_eq!(sizes(info, &facts, &kernel.stages, Depth::Full).plain, expected.map(Vec::from));
 }
 
 /// What is planned for sizes of at least 1 alone is wrong at these sizes, and what is planned for all of them is
