@@ -1,7 +1,7 @@
 //! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and
 //! within a small budget: what it finds is a mistake of ours that no test has met. In a macro, which runs at every
-//! keystroke, that is a small share of the time ([`Depth::Bounded`]). Larger sizes, and every kernel of the project, are
-//! its business in tests.
+//! keystroke, that is a small share of the time ([`Depth::Bounded`]). Larger sizes, and every kernel of the project,
+//! are its business in tests.
 //!
 //! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than
 //! twice the ring has slots, where some sizes give that number: so the ring is entered, not filled, filled, and comes
@@ -367,7 +367,8 @@ fn chosen_to(info: &KernelInfo, facts: &Facts, dims: &[i64], chosen: &[usize], v
     apart(info, facts, dims)
 }
 
-/// Adds sizes at which each loop with a ring has each number of iterations up to one more than twice the ring has slots.
+/// Adds sizes at which each loop with a ring has each number of iterations, up to one more than twice the ring has
+/// slots.
 fn of_rings(info: &KernelInfo, facts: &Facts, stages: &[Analysed], all: &mut Sizes) {
     for (trips, slots) in rings(stages, facts) {
         for count in 0..=2 * i128::from(slots) + 1 {
