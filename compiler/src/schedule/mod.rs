@@ -65,7 +65,7 @@ pub use distribution::Distribution;
 pub use fused_output::Beside;
 pub use levels::{Level, unit_name};
 pub use loops::check_loops;
-pub use ownership::{Digit, Holder, Reads, Register, digits, holders, register, register_loops, registers};
+pub use ownership::{Digit, Holder, Reads, Register, digits, holders, leaves_at, register, register_loops, registers};
 pub use ping_pong::Turns;
 pub use range::extreme;
 pub(crate) use range::is_of_terms;

@@ -150,7 +150,7 @@ pub struct Reads<'a> {
 
 /// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices'
 /// variables decide are decided, and leaves that the reader has alike are its own.
-pub(super) fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
+pub fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
     let Reads { domain, symbolic, facts, range } = reads;
     let of = |indices: &[Expr]| -> Vec<Expr> {
         stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect()
@@ -186,13 +186,12 @@ pub enum Register {
     Unknown,
 }
 
-/// The register that holds the element with these indices, where the loops that are written out are in the iterations
-/// that `present` puts in place of them.
+/// The register that holds the element at these leaves (see [`leaves_at`]), where the loops that are written out are in
+/// the iterations that `present` puts in place of them.
 ///
 /// `check` has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into
 /// the indices: where an instance begins depends on the same loops.
-pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Register {
-    let leaves = leaves_at(stage, indices, reads);
+pub fn register(stage: &Stage, leaves: &[Expr], present: &dyn Fn(&Expr) -> Expr) -> Register {
     let (mut number, mut is_inside) = (0, true);
     for digit in register_digits(stage) {
         let at = stage.domain.leaves.iter().position(|leaf| Some(*leaf) == digit.source);

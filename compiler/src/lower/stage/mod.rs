@@ -14,6 +14,8 @@ mod units;
 pub(super) use loops::Iteration;
 
 use conditions::Condition;
+use std::collections::VecDeque;
+
 use tilewright_kernel::algorithm::Compare;
 
 use crate::domain::AxisId;
@@ -164,6 +166,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         // Others may stand there, too, for readers of other units.
         instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
         literals: Vec::new(),
+        leaves: VecDeque::new(),
         defect: None,
     };
     // Readers were placed before what they read.

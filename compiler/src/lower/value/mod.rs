@@ -3,7 +3,8 @@
 mod read;
 mod reduce;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
@@ -15,6 +16,7 @@ use crate::emit::functions;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Type, ValueId, VariableId};
 use crate::program::Program;
+use crate::schedule::Stage;
 use crate::schedule::vector::Vector;
 
 use super::defect::Defect;
@@ -104,8 +106,18 @@ pub struct Values<'a> {
     pub instances: Vec<Instance<'a>>,
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
+    /// Where reads of held elements looked last.
+    pub leaves: VecDeque<LeavesAt<'a>>,
     /// The first thing that is not known here, if there is one: see [`Defect`].
     pub defect: Option<Defect>,
+}
+
+/// The leaves of a stage at an element.
+pub struct LeavesAt<'a> {
+    stage: &'a Stage,
+    /// The element.
+    indices: Vec<Expr>,
+    leaves: Rc<[Expr]>,
 }
 
 impl<'a> Values<'a> {

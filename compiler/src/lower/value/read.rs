@@ -1,9 +1,11 @@
 //! Reads: of tensors, of staged copies, and of what other stages hold.
 
+use std::rc::Rc;
+
 use tilewright_kernel::algorithm::{Compare, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
-use super::{Bound, Scope, Values};
+use super::{Bound, LeavesAt, Scope, Values};
 use crate::extent::Expr;
 use crate::kernel_ir::{Builder, Guard, Memory, ValueId};
 use crate::lower::defect::Defect;
@@ -11,7 +13,10 @@ use crate::lower::nested_stage;
 use crate::lower::nested_stage::Instance;
 use crate::program::expressions;
 use crate::schedule::vector::{Class, Vector};
-use crate::schedule::{Reads, Register, register, vector};
+use crate::schedule::{Reads, Register, Stage, leaves_at, register, vector};
+
+/// Answers of [`Values::leaves_of`] that are kept.
+const MOST_LEAVES: usize = 16;
 
 impl<'a> Values<'a> {
     pub(super) fn read(
@@ -112,12 +117,29 @@ impl<'a> Values<'a> {
         self.instances.iter().rev().filter(taken).min_by_key(|i| i.stage.nearness(i.at)).cloned()
     }
 
+    /// The leaves of a stage at the element with these indices, as a read of what it holds finds them. Loops that are
+    /// written out ask for the same ones in each iteration, so the last answers are kept.
+    fn leaves_of(&mut self, stage: &'a Stage, indices: &[Expr]) -> Rc<[Expr]> {
+        let known = self.leaves.iter().find(|known| std::ptr::eq(known.stage, stage) && known.indices == indices);
+        if let Some(known) = known {
+            return known.leaves.clone();
+        }
+        let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
+        let leaves: Rc<[Expr]> =
+            leaves_at(stage, indices, Reads { domain, symbolic, facts, range: &|v| self.range(v) }).into();
+        if self.leaves.len() == MOST_LEAVES {
+            self.leaves.pop_front();
+        }
+        self.leaves.push_back(LeavesAt { stage, indices: indices.to_vec(), leaves: leaves.clone() });
+        leaves
+    }
+
     /// A read of what another stage holds.
     pub(super) fn read_held(
         &mut self,
         b: &mut Builder,
         (id, source): (AlgorithmValue, Source),
-        instance: &Instance<'_>,
+        instance: &Instance<'a>,
         (values, exprs): (&[ValueId], &[Expr]),
         or: Option<AlgorithmValue>,
         scope: &Scope,
@@ -127,9 +149,8 @@ impl<'a> Values<'a> {
         match instance.holds(source, id) {
             Some(nested_stage::Kept::Registers(variables)) => {
                 let otherwise = guard.map(|(inside, or)| (inside, self.value(b, or, scope)));
-                let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
-                let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
-                let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
+                let leaves = self.leaves_of(instance.stage, exprs);
+                let number = register(instance.stage, &leaves, &|e| self.at_present(e));
                 let variable = match number {
                     Register::Number(number) => variables.get(number).copied(),
                     _ => None,
