@@ -1,7 +1,7 @@
 //! Time that `schedule!` adds to a build: one call of `compile_to` for each kernel of the examples, and its phases.
 //!
-//! `cargo bench --bench expansion --profile dev` measures a user's build with our advice in `README.md` (the compiler
-//! at opt-level 1); `bench/README.md` says how to measure without it.
+//! `cargo bench --bench expansion --profile dev` measures a build in which macros are optimised a little (the compiler
+//! at opt-level 1); `bench/README.md` says how to measure one without.
 
 use std::path::Path;
 use std::str::FromStr;

@@ -60,10 +60,9 @@
 //! hundreds to thousands of times slower than a GPU, and much slower still if it is not optimised. In a dev build, add
 //!
 //! ```toml
-//! [profile.dev.package.tilewright-emulator]
-//! opt-level = 3
-//! [profile.dev.package.tilewright]
-//! opt-level = 3
+//! [profile.dev.package]
+//! tilewright = { opt-level = 3 }
+//! tilewright-emulator = { opt-level = 3 }
 //! ```
 //!
 //! # Order

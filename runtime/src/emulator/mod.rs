@@ -218,7 +218,7 @@ fn hint(elapsed: Duration) {
     ONCE.call_once(|| {
         eprintln!(
             "note: the emulator is not optimised in this build; add this to Cargo.toml, it is many times faster:\n\n\
-             [profile.dev.package.tilewright-emulator]\nopt-level = 3\n[profile.dev.package.tilewright]\nopt-level = 3\n"
+             [profile.dev.package]\ntilewright = {{ opt-level = 3 }}\ntilewright-emulator = {{ opt-level = 3 }}\n"
         );
     });
 }
