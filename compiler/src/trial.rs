@@ -56,7 +56,7 @@ pub enum Depth {
     /// As a macro does it, which runs at every keystroke in an editor: a trial of the smallest sizes, and of those with
     /// a 0, within a small budget. The rest was done for this version of the compiler by its tests and campaigns.
     Bounded,
-    /// Everything: trials of all sizes that [`run`] chooses, and the verifier of PTX. Tests, campaigns, tools and
+    /// Everything: trials of all sizes that are worth one, and the verifier of PTX. Tests, campaigns, tools and
     /// `tilewright check`.
     Full,
 }

@@ -82,7 +82,7 @@ pub enum PartOf {
     Warp,
     /// Threads.
     Thread,
-    /// A unit of the kernel, by its position in [`Program::units`](crate::program::Program::units).
+    /// A unit of the kernel, by its position among those of its program.
     Named(u16),
 }
 
