@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tilewright_compiler::diag::{Code, Level};
+use xtask::COMPILER;
 
 /// Codes without a UI case, each with the reason.
 const WITHOUT_CASE: [Code; 2] = [
@@ -140,16 +141,16 @@ fn all_codes() -> BTreeSet<String> {
     Code::ALL.iter().map(Code::to_string).collect()
 }
 
-/// The folders of the compiler's rooms: those of the crates below the compiler, and its own.
-const CRATES: [&str; 3] = ["theory/src", "ir/src", "compiler/src"];
-
 /// The files of the compiler, and for each its path inside of its crate's folder.
 fn compiler_files() -> Vec<(File, String)> {
-    let of = |folder: &&str| {
-        let inside = |file: File| (file.path[folder.len() + 1..].to_owned(), file);
-        files(folder, &["rs"]).into_iter().map(inside).map(|(path, file)| (file, path)).collect::<Vec<_>>()
-    };
-    CRATES.iter().flat_map(of).collect()
+    let mut all = Vec::new();
+    for folder in COMPILER {
+        for file in files(folder, &["rs"]) {
+            let inside = file.path[folder.len() + 1..].to_owned();
+            all.push((file, inside));
+        }
+    }
+    all
 }
 
 #[test]
@@ -278,7 +279,7 @@ fn forbid(words_of: &[&str], why: &str, allowed: impl Fn(&File) -> bool) {
 #[test]
 fn only_the_first_rooms_know_token_streams() {
     forbid(&["syn", "proc_macro2", "quote"], "tokens outside `source`, `syntax`, `macros` and the tools", |f| {
-        CRATES.iter().all(|folder| !f.is_in(folder))
+        COMPILER.iter().all(|folder| !f.is_in(folder))
             || f.is_in("compiler/src/source")
             || f.is_in("compiler/src/syntax")
             || f.is_in("compiler/src/diag")
@@ -397,7 +398,7 @@ fn the_tests_that_the_theory_names_exist() {
     for name in paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2)) {
         named += 1;
         let is_there = if name.contains(['/', '.']) {
-            [""].iter().chain(&CRATES).any(|folder| root().join(folder).join(name).exists())
+            [""].iter().chain(&COMPILER).any(|folder| root().join(folder).join(name).exists())
                 || (!name.contains('/')
                     && compiler_files().iter().any(|(file, _)| file.path.ends_with(&format!("/{name}"))))
         } else {
@@ -480,8 +481,8 @@ const ROOMS: [&str; 24] = [
     "layout",
     "collectives",
     "kernel_ir",
-    "emit",
     "proof",
+    "emit",
     "source",
     "diag",
     "syntax",
@@ -552,7 +553,7 @@ fn the_files_that_the_map_names_exist() {
     let (mut named, mut wrong) = (0, Vec::new());
     for name in names {
         named += 1;
-        if ![""].iter().chain(&CRATES).any(|folder| root().join(folder).join(name).exists()) {
+        if ![""].iter().chain(&COMPILER).any(|folder| root().join(folder).join(name).exists()) {
             wrong.push(name);
         }
     }

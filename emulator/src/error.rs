@@ -80,11 +80,6 @@ pub enum Error {
         /// Bytes in all.
         capacity: u64,
     },
-    /// The host could not start threads.
-    Host {
-        /// Its reason.
-        message: String,
-    },
 }
 
 impl fmt::Display for Error {
@@ -121,7 +116,6 @@ impl fmt::Display for Error {
             Error::OutOfMemory { bytes, used, capacity } => {
                 write!(f, "cannot allocate {bytes} bytes of device memory: {used} of {capacity} are in use")
             }
-            Error::Host { message } => write!(f, "the host cannot run the emulator: {message}"),
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! This is all that both need of a thread pool, and spares users the six packages of one.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, Scope, available_parallelism};
+use std::thread::{Builder, Scope, ScopedJoinHandle, available_parallelism};
 
 /// The numbers of the pieces that nobody has taken yet: each is given out once, in ascending order.
 #[derive(Debug)]
@@ -30,15 +31,16 @@ pub fn host_threads() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Calls `worker` on up to `threads` threads, of which the calling one is the first, and never on more than there are
-/// pieces. Each takes pieces until there are none; the results come in the order in which the threads began.
+/// Calls `worker` on the calling thread and on others, up to `threads` in all and no more than there are pieces. Each
+/// takes pieces until there are none; the results come in the order in which the threads began.
 ///
 /// The others have stacks of `stack` bytes. A thread that the system refuses is done without: its pieces are taken by
 /// the rest. A panic of a worker goes on in the caller.
 pub fn run<T: Send>(threads: usize, stack: usize, count: usize, worker: impl Fn(&Queue) -> T + Sync) -> Vec<T> {
     let queue = Queue { next: AtomicUsize::new(0), count };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(count)).map_while(|_| spawned(scope, stack, || worker(&queue))).collect();
+        let spawn = |_| spawned(scope, stack, || worker(&queue)).ok();
+        let others: Vec<_> = (1..threads.min(count)).map_while(spawn).collect();
         let first = worker(&queue);
         std::iter::once(first).chain(others.into_iter().map(joined)).collect()
     })
@@ -75,19 +77,19 @@ pub fn collected<T: Send, E: Send>(
 ///
 /// # Errors
 /// The system gives no such thread.
-pub fn with_stack<T: Send>(stack: usize, work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
-    std::thread::scope(|scope| Builder::new().stack_size(stack).spawn_scoped(scope, work).map(joined))
+pub fn with_stack<T: Send>(stack: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| spawned(scope, stack, work).map(joined))
 }
 
 fn spawned<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     stack: usize,
     work: impl FnOnce() -> T + Send + 'scope,
-) -> Option<std::thread::ScopedJoinHandle<'scope, T>> {
-    Builder::new().stack_size(stack).spawn_scoped(scope, work).ok()
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().stack_size(stack).spawn_scoped(scope, work)
 }
 
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -97,24 +99,38 @@ mod tests {
 
     const STACK: usize = 1 << 20;
 
+    /// By as many threads as there may be, each of which is another one.
     #[test]
     fn every_piece_is_taken_once() {
         for (threads, count) in [(1, 0), (1, 5), (4, 0), (4, 1), (4, 3), (4, 1000), (64, 7)] {
-            let parts = run(threads, STACK, count, |queue| std::iter::from_fn(|| queue.take()).collect::<Vec<_>>());
-            assert!(parts.len() <= threads.min(count).max(1), "{threads} threads for {count} pieces");
-            assert!(parts.iter().all(|part| part.is_sorted()));
-            let mut all = parts.concat();
+            let parts = run(threads, STACK, count, |queue| {
+                let taken: Vec<usize> = std::iter::from_fn(|| queue.take()).collect();
+                (std::thread::current().id(), taken)
+            });
+            let (ids, taken): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+            assert!(taken.iter().all(|part| part.is_sorted()));
+            let mut all = taken.concat();
             all.sort_unstable();
             assert_eq!(all, (0..count).collect::<Vec<_>>());
+            assert_eq!(ids[0], std::thread::current().id());
+            (1..ids.len()).for_each(|n| assert!(!ids[..n].contains(&ids[n])));
+            assert_eq!(ids.len(), threads.min(count).max(1), "{threads} threads for {count} pieces");
         }
     }
 
     #[test]
     fn the_first_error_is_told() {
         for threads in [1, 2, 8] {
-            let part = |piece: usize| if piece % 100 == 41 { Err(piece) } else { Ok(2 * piece) };
-            assert_eq!(collected(threads, STACK, 1000, part), Err(41));
+            let made = AtomicUsize::new(0);
+            let part = |piece: usize| {
+                made.fetch_add(1, Ordering::Relaxed);
+                if piece % 100 == 41 { Err(piece) } else { Ok(2 * piece) }
+            };
             assert_eq!(collected(threads, STACK, 41, part), Ok((0..41).map(|n| 2 * n).collect()));
+            made.store(0, Ordering::Relaxed);
+            assert_eq!(collected(threads, STACK, 1_000_000, part), Err(41));
+            let made = made.into_inner();
+            assert!((42..1_000_000).contains(&made) && (threads > 1 || made == 42), "{made} pieces after an error");
         }
     }
 

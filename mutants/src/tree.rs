@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use xtask::COMPILER;
+
 use crate::Failure;
 use crate::rewrite::{Numbered, Rewritten, rewrite};
 use crate::sites::{Site, Variants, sites, variants};
@@ -14,8 +16,6 @@ const SWITCH: &str = include_str!("switch.rs");
 const SHORT: usize = 16;
 /// Rounds of dropping what does not compile.
 const ROUNDS: usize = 16;
-/// Where rooms of the compiler are.
-const CRATES: [&str; 3] = ["theory/src", "ir/src", "compiler/src"];
 /// Folders that are no source.
 const NO_SOURCE: [&str; 5] = ["target", ".git", ".venv", "dist", "bench"];
 
@@ -74,13 +74,13 @@ impl Sources {
         };
         let read = |folder: &Path| rust_files(folder)?.into_iter().map(parsed).collect::<Result<Vec<_>, Failure>>();
         let mut units = Variants::new();
-        for folder in CRATES.iter().chain(&["kernel/src"]) {
+        for folder in COMPILER.iter().chain(&["kernel/src"]) {
             read(&root.join(folder))?.iter().for_each(|(_, _, file)| variants(file, &mut units));
         }
         let mut files = Vec::new();
         for room in rooms {
-            let folder = CRATES.iter().map(|folder| root.join(folder).join(room)).find(|folder| folder.exists());
-            let folder = folder.ok_or_else(|| format!("no room `{room}` in {CRATES:?}"))?;
+            let folder = COMPILER.iter().map(|folder| root.join(folder).join(room)).find(|folder| folder.exists());
+            let folder = folder.ok_or_else(|| format!("no room `{room}` in {COMPILER:?}"))?;
             for (path, text, file) in read(&folder)? {
                 let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
                 let sites = sites(&text, &file, &units);
@@ -102,7 +102,7 @@ impl Sources {
                 let is_short = site.before.len() < SHORT;
                 let line = lines.get(site.line.saturating_sub(1)).filter(|_| is_short).copied().unwrap_or_default();
                 for (operator, after) in &site.alternatives {
-                    let file = CRATES.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
+                    let file = COMPILER.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
                     let file = file.unwrap_or(name).to_owned();
                     let (before, after) = (squeezed(&site.before), squeezed(after));
                     let number = all.len() as u32;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use common::{CHUNK, Instance, instances, module_of};
+use tilewright_ptx::isa::{Op, all_forms, forms_of};
 use tilewright_ptx::{PtxVersion, Requirement, Target, parse, verify};
 
 /// Oldest version and target that current assemblers take.
@@ -20,6 +21,26 @@ fn by_header() -> BTreeMap<(PtxVersion, Target), Vec<Instance>> {
         groups.entry((version, need.target)).or_default().push(instance);
     }
     groups
+}
+
+/// The forms of an instruction are those of its lines, and its mnemonics lead to them: lines are parsed when they are
+/// asked for, and their mnemonics read without.
+#[test]
+fn every_form_is_found() {
+    let mut count = 0;
+    for op in Op::all() {
+        assert_eq!(op.forms().iter().map(|form| form.syntax).collect::<Vec<_>>(), op.desc().syntax);
+        for form in op.forms() {
+            assert_eq!(
+                forms_of(form.mnemonic).filter(|found| std::ptr::eq(*found, form)).count(),
+                1,
+                "{}",
+                form.syntax
+            );
+            count += 1;
+        }
+    }
+    assert_eq!(all_forms().count(), count);
 }
 
 #[test]

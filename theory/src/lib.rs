@@ -9,6 +9,7 @@ pub mod collectives;
 pub mod domain;
 pub mod extent;
 pub mod layout;
+#[doc(hidden)]
 pub mod random;
 pub mod region;
 pub mod span;

@@ -27,6 +27,9 @@ use std::process::Command;
 /// A task that failed, for its reader.
 pub type Failure = String;
 
+/// The folders with rooms of the compiler: those of the crates below `compiler`, and its own.
+pub const COMPILER: [&str; 3] = ["theory/src", "ir/src", "compiler/src"];
+
 /// The root of the workspace.
 pub fn root() -> PathBuf {
     let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

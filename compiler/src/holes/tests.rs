@@ -1,9 +1,10 @@
 //! The analysis against brute force: every leaf point of random chains of ops over literal and symbolic sizes.
 
-use super::*;
-use crate::domain::{AxisKind, NewAxis};
 use tilewright_kernel::info::{Dim, DimKind};
 use tilewright_theory::random::Random;
+
+use super::*;
+use crate::domain::{AxisKind, NewAxis};
 
 fn name() -> NewAxis {
     NewAxis { name: "a".to_owned(), span: Span::UNKNOWN }

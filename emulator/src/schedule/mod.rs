@@ -178,7 +178,8 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     outcome
 }
 
-/// The stack of a host thread, in bytes.
+/// The stack of a host thread, in bytes: as much as the standard library gives, which does for one that calls itself
+/// nowhere.
 const STACK: usize = 2 << 20;
 
 fn parallel(cx: &Cx<'_>, threads: usize) -> Outcome {

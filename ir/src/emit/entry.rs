@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::target::WARPGROUP;
 use tilewright_kernel::tensor_map::ENCODED_BYTES;
 use tilewright_ptx::{
     Address, Block, BuildError, Directive, Function, FunctionBuilder, Guard, Immediate, Inst, LabelId, Operand, RegId,
@@ -15,7 +16,6 @@ use super::roles::InRole;
 use super::shuffle::Warp;
 use super::staging::Place;
 use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
-use tilewright_kernel::target::WARPGROUP;
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
 const PREDICATED_LETS: usize = 8;

@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 
+use tilewright_kernel::target::{BLOCK_LIMIT, WARP, WARPGROUP, register_limit};
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
 use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, ValueId};
-use tilewright_kernel::target::{BLOCK_LIMIT, WARP, WARPGROUP, register_limit};
 
 /// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + BLOCK_LIMIT / WARPGROUP;

@@ -4,11 +4,11 @@
 //! mask may only name lanes that exist, and a lane that asks for one beyond the clamp gets its own value; so both are
 //! those of the warp, and the last one may have fewer lanes than the others.
 
+use tilewright_kernel::target::WARP;
 use tilewright_ptx::{Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::{Entry, register_type};
 use crate::kernel_ir::{StatementKind, ValueId};
-use tilewright_kernel::target::WARP;
 
 /// The lanes of the warp that a thread is in.
 #[derive(Clone, Debug)]

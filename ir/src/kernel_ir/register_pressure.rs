@@ -10,9 +10,10 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_kernel::target::register_limit;
+
 use super::effects::Inside;
 use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
-use tilewright_kernel::target::register_limit;
 
 /// Loops with at most so many iterations may be written out by the assembler.
 const WRITTEN_OUT: i64 = 4;

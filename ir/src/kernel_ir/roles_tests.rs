@@ -4,9 +4,9 @@ use expect_test::expect;
 use tilewright_kernel::ElementType::F32;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::target::ARRIVAL_LIMIT;
 
 use super::*;
-use tilewright_kernel::target::ARRIVAL_LIMIT;
 
 /// A kernel of so many threads, in clusters of so many blocks, and what is wrong with it.
 fn faults_of(threads: u32, cluster: u32, build: impl FnOnce(&mut Builder)) -> Result<Kernel, Vec<Problem>> {

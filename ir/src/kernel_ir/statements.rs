@@ -1,7 +1,8 @@
 //! Statements, and the regions that they stand in.
 
-use super::{BufferId, MbarrierId, Memory, RegionId, ValueId, VariableId};
 use tilewright_kernel::target::WARP;
+
+use super::{BufferId, MbarrierId, Memory, RegionId, ValueId, VariableId};
 
 /// A sequence of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]

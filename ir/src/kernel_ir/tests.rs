@@ -4,9 +4,9 @@ use expect_test::{Expect, expect};
 use tilewright_kernel::ElementType::{self, Bool, F16, F32, I8, I32, U64};
 use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::target::CLUSTER_LIMIT;
 
 use super::*;
-use tilewright_kernel::target::CLUSTER_LIMIT;
 
 /// x: f32, read; z: f32, written; a scalar a: f16; a dimension N in 0..2^31.
 fn signature() -> Signature {

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_kernel::target::WARP;
+
 use super::global::{Access, Actor};
 use super::order::{AgentId, Order, Time, View};
 use super::shared::Fault;
 use super::violation::Kind;
-use tilewright_kernel::target::WARP;
 
 /// Who arrives, and for whom: the threads of a block that have no roles, or those of one of its roles; the number of
 /// the role from 1, or 0.

@@ -138,8 +138,8 @@ impl Op {
     }
 }
 
-/// One instruction of the table. Its forms are parsed when they are first asked for: few kernels need more than a tenth
-/// of them, and a macro starts anew in each build.
+/// One instruction of the table. Its forms are parsed when they are first asked for: a macro starts anew in each build,
+/// and to parse all of them takes as long as the rest of a small kernel.
 struct Row {
     op: Op,
     forms: OnceLock<Vec<Form>>,

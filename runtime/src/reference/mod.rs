@@ -72,10 +72,6 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
 pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
     let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
     let plan = check(kernel, &given).map_err(|reason| Refusal { kernel: kernel.name.to_string(), reason })?;
-    let failed = |place: &str, message: String| {
-        let (kernel, place) = (kernel.name.to_string(), place.to_owned());
-        ReferenceError { kernel, place, message, limited: false }
-    };
     let failure = |error: ReferenceError| Error::Reference(Box::new(error));
     let (mut scalars, mut parameters) = (Vec::new(), Vec::new());
     for (parameter, given) in kernel.parameters.iter().zip(&given) {
@@ -109,12 +105,17 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
     let depth = scope::depth(&kernel.algorithm);
     if depth > DEEPEST {
         let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
-        return Err(failure(failed("the algorithm", message)));
+        return Err(failure(failed(kernel, "the algorithm", message)));
     }
     // Deep expressions are evaluated on a deep stack.
     let outputs = workers::with_stack(STACK, || evaluator.outputs());
-    let outputs = outputs.map_err(|error| failure(failed("the host", error.to_string())))?.map_err(failure)?;
+    let outputs = outputs.map_err(|error| failure(failed(kernel, "the host", error.to_string())))?.map_err(failure)?;
     Ok(Reference::new(kernel.name.to_string(), outputs))
+}
+
+fn failed(kernel: &KernelInfo, place: &str, message: String) -> ReferenceError {
+    let (kernel, place) = (kernel.name.to_string(), place.to_owned());
+    ReferenceError { kernel, place, message, limited: false }
 }
 
 /// Some elements of each component, and those that have no value, with the reason.
@@ -124,18 +125,17 @@ impl Evaluator<'_> {
     /// What the kernel's outputs are, equation after equation.
     fn outputs(&mut self) -> std::result::Result<Vec<Output>, ReferenceError> {
         let kernel = self.kernel;
-        let failed = |place: &str, message: String, limited| {
-            let (kernel, place) = (kernel.name.to_string(), place.to_owned());
-            ReferenceError { kernel, place, message, limited }
-        };
         let (mut outputs, mut estimated) = (Vec::new(), Vec::new());
         for equation in kernel.algorithm.equations.iter() {
             let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
             let name = components.first().map_or("?", |c| &*c.name);
-            let results = self.equation(equation).map_err(|message| failed(name, message, self.work.is_used_up()))?;
+            let results = self.equation(equation).map_err(|message| {
+                let limited = self.work.is_used_up();
+                ReferenceError { limited, ..failed(kernel, name, message) }
+            })?;
             let rests = components.iter().map(|c| self.estimates(c.value, &estimated));
             let rests: Result<Vec<bool>, _> = rests.collect();
-            let rests = rests.map_err(|message| failed(name, message, false))?.contains(&true);
+            let rests = rests.map_err(|message| failed(kernel, name, message))?.contains(&true);
             estimated.push(rests);
             for (component, values) in components.iter().zip(&results) {
                 let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));

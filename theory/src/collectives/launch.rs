@@ -1,7 +1,8 @@
 //! The shape of a launch: threads of a block, blocks of a cluster, roles and their registers.
 
-use super::ThreadSet;
 use tilewright_kernel::target::{self, REGISTER_STEP, ROLE_REGISTERS, registers_at_launch};
+
+use super::ThreadSet;
 
 /// [`target::WARP`] in this room's arithmetic, as are the limits after it.
 pub const WARP: u64 = target::WARP as u64;

@@ -4,8 +4,9 @@
 //! axes are digits of a thread's number in the cluster. A stage in memory belongs to a block, and may be read by
 //! stages of the cluster: its region is what one block reads.
 
-use super::{Binding, Part, PartOf};
 use tilewright_kernel::target;
+
+use super::{Binding, Part, PartOf};
 
 /// [`target::WARP`], as an extent.
 pub const WARP: i128 = target::WARP as i128;

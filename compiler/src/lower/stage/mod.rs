@@ -13,9 +13,9 @@ mod units;
 
 pub(super) use loops::Iteration;
 
-use conditions::Condition;
 use std::collections::VecDeque;
 
+use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;
 
 use crate::domain::AxisId;

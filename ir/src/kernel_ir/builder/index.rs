@@ -6,10 +6,10 @@
 //! range first.
 
 use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_kernel::target::WARP;
 
 use super::super::{Facts, IndexOp, Op, Range, Statement, StatementKind, Type, Value, ValueId};
 use super::{Builder, Frame, OpenRole};
-use tilewright_kernel::target::WARP;
 
 /// How deep into a sum a multiple of the divisor is looked for.
 const SPLIT_DEPTH: u32 = 8;

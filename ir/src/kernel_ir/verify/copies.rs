@@ -1,10 +1,10 @@
 //! Copies by `cp.async` and by the accelerator.
 
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::target::FETCHED_BYTES;
 
 use super::{Checker, Problem, Threads};
 use crate::kernel_ir::{BulkCopy, CpAsync, Memory, ParameterKind, TensorPart, Type};
-use tilewright_kernel::target::FETCHED_BYTES;
 
 impl Checker<'_> {
     pub(super) fn fetch(&mut self, fetch: &CpAsync) {

@@ -47,6 +47,7 @@ use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::target::{ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, WARP, WARPGROUP};
 
 pub use self::problem::{Fault, Problem};
 use self::types::{literal_fits, types_fit, updates};
@@ -54,7 +55,6 @@ use super::{
     AtomicUpdate, Kernel, MbarrierId, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement,
     StatementKind, Type, Value, ValueId, VariableId,
 };
-use tilewright_kernel::target::{ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, WARP, WARPGROUP};
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;

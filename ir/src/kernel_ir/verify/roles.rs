@@ -1,9 +1,10 @@
 //! Roles, and where statements of all threads may stand.
 
+use tilewright_kernel::target::{ROLE_LIMIT, WARP, WARPGROUP, register_limit};
+
 use super::problem::Problem;
 use super::{Checker, Threads};
 use crate::kernel_ir::{Facts, Mbarrier, Memory, RegionId, Role, ValueId};
-use tilewright_kernel::target::{ROLE_LIMIT, WARP, WARPGROUP, register_limit};
 
 impl Checker<'_> {
     /// Whether warps can have these roles.

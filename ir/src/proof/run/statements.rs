@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tilewright_kernel::target::WARP;
+
 use super::{Outcome, Run, assigned, is_of_launches};
 use crate::kernel_ir::{
     BufferId, If, Loop, Memory, Op, Receivers, RegionId, Sharing, Statement, StatementKind, ValueId, VariableId,
@@ -13,7 +15,6 @@ use crate::proof::row::Row;
 use crate::proof::shared::CopyId;
 use crate::proof::violation::Kind;
 use crate::proof::{Stop, row};
-use tilewright_kernel::target::WARP;
 
 impl<'a> Run<'a> {
     /// A region, next.

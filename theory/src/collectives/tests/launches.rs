@@ -1,11 +1,12 @@
 //! Launches, roles and registers; the cases that were put to a whole compiler.
 
+use tilewright_kernel::target::registers_at_launch;
+
 use super::super::{
     Bind, Difference, Fix, Launch, LaunchFault, LaunchRequest, LoopFault, Operation, Place, Refusal, RoleFault,
     RoleRequest, Unit, barrier, check,
 };
 use super::{nest, unit};
-use tilewright_kernel::target::registers_at_launch;
 
 fn role(name: &str, warps: u64, registers: Option<u64>) -> RoleRequest {
     RoleRequest { name: name.to_owned(), warps, registers }
