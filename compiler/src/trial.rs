@@ -25,7 +25,7 @@ use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_path
 const WORK: u64 = 100_000;
 /// The same in a bounded trial: a tenth of what compiling takes otherwise, and half for a persistent kernel
 /// (`bench/results.md`).
-const BOUNDED_WORK: u64 = 40_000;
+const BOUNDED_WORK: u64 = 16_000;
 /// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at
 /// any of them.
 const WITH_VALUES: usize = 2;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::check::{SelectFault, Selected, select};
+use crate::check::{SelectFault, Selected, check_operands, select};
 use crate::inst::{Guard, Inst};
 use crate::modifier::Modifier;
 use crate::module::{
@@ -350,6 +350,9 @@ impl FunctionBuilder {
 fn reselect(statements: &mut [Statement], function: &Function) -> Result<(), BuildError> {
     for statement in statements {
         match statement {
+            // The form that was chosen without types still fits: those before it did not fit even without.
+            Statement::Inst(inst)
+                if check_operands(inst.form(), &inst.modifiers, &inst.operands, Some(&function.regs)).is_ok() => {}
             Statement::Inst(inst) => {
                 let chosen = select(inst.form().mnemonic, &inst.modifiers, &inst.operands, Some(&function.regs));
                 let Selected { form, modifiers } = chosen.map_err(|rejected| BuildError {

@@ -176,9 +176,12 @@ pub fn check_operands(
     operands: &[Operand],
     regs: Option<&RegTable>,
 ) -> Result<(), Option<(usize, OperandFault)>> {
-    let specs = form.bind(modifiers, operands.len()).ok_or(None)?;
-    for (index, (spec, operand)) in specs.iter().zip(operands).enumerate() {
-        check_operand(form, spec, modifiers, operand, regs).map_err(|fault| Some((index, fault)))?;
+    let mut specs = form.bind(modifiers, operands.len()).ok_or(None)?;
+    for (index, operand) in operands.iter().enumerate() {
+        let Some(spec) = specs.next() else { break };
+        if let Err(fault) = check_operand(form, spec, modifiers, operand, regs) {
+            return Err(Some((index, fault)));
+        }
     }
     Ok(())
 }

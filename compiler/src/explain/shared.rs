@@ -68,8 +68,9 @@ pub fn text(kernel: &Kernel) -> String {
             if found.is_empty() { "nobody".to_owned() } else { found.join(" and ") }
         };
         let roles = |reads: usize| {
-            let users = in_roles.users(BufferId(n as u32))[reads].iter().flatten();
-            let names: Vec<&str> = users.map(|role| kernel.roles()[*role].name.as_str()).collect();
+            let users = in_roles.users(BufferId(n as u32))[reads];
+            let own = kernel.roles().iter().enumerate().filter(|(role, _)| users.contains(Some(*role)));
+            let names: Vec<&str> = own.map(|(_, role)| role.name.as_str()).collect();
             if names.is_empty() { String::new() } else { format!(" of role {}", names.join(" and ")) }
         };
         let writers =

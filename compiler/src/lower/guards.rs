@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::terms::{MOST_WAYS, Meaning, Terms, Ways, both};
 use crate::extent::{Expr, System, Var};
-use crate::kernel_ir::{Access, Engine, Inside, Kernel, Memory, Op, Range, RegionId, StatementKind, ValueId};
+use crate::kernel_ir::{Access, Engine, Inside, Kernel, Memory, Op, Range, RegionId, ValueId};
 
 /// Something that decides which way a path takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -329,7 +329,7 @@ impl Guards {
 /// Whether a region has barriers, or touches what they order.
 fn matters(kernel: &Kernel, region: RegionId) -> bool {
     let of_tensor = |access: Access| access.by == Engine::Thread && matches!(access.memory, Memory::Parameter(_));
-    kernel.region(region).statements.iter().any(|statement| {
+    kernel.region(region).statements.iter().filter(|statement| !statement.kind.only_computes()).any(|statement| {
         let effects = statement.kind.effects();
         match effects.inside {
             Inside::Roles(_) => true,
@@ -337,13 +337,7 @@ fn matters(kernel: &Kernel, region: RegionId) -> bool {
                 effects.inside.regions().any(|part| matters(kernel, part))
             }
             Inside::Nothing if effects.accesses().next().is_some() => !effects.accesses().all(of_tensor),
-            Inside::Nothing => !matches!(
-                statement.kind,
-                StatementKind::Let(_)
-                    | StatementKind::Declare(..)
-                    | StatementKind::Set(..)
-                    | StatementKind::Shuffle { .. }
-            ),
+            Inside::Nothing => true,
         }
     })
 }

@@ -74,7 +74,10 @@ impl Conflicts {
         let roles = InRoles::of(kernel);
         let may_share = (0..count).map(|n| is_plain(n) && !roles.is_handed(BufferId(n as u32))).collect();
         // Roles run at one time.
-        let users = |n: usize| roles.users(BufferId(n as u32)).iter().flatten().next();
+        let users = |n: usize| {
+            let [writers, readers] = roles.users(BufferId(n as u32));
+            writers.union(readers)
+        };
         let apart = |a: usize, b: usize| users(a) != users(b);
         let apart = (0..count).map(|a| (0..count).map(|b| apart(a, b)).collect()).collect();
         let mut found = Self { apart, may_share };

@@ -236,8 +236,11 @@ pub(super) fn place(
         {
             return Err(misplaced(Misfit::TooMany { count, room }, around(), None));
         }
-        let with = |bind: &Bind| [&binds[..], std::slice::from_ref(bind)].concat();
-        let found = collectives::place(shape, &with(&all)).and_then(|_| collectives::place(shape, &with(&own)));
+        // What refuses it, all loops together tell.
+        let inside = |bind: &Bind| {
+            nest.inside(bind).or_else(|_| collectives::place(shape, &[&binds[..], std::slice::from_ref(bind)].concat()))
+        };
+        let found = if own == all { inside(&own) } else { inside(&all).and_then(|_| inside(&own)) };
         nest = match found {
             Ok(nest) => nest,
             Err(refused) => {

@@ -128,24 +128,99 @@ impl<'a> Effects<'a> {
     };
 
     /// The values that it uses.
-    pub fn operands(&self) -> impl Iterator<Item = ValueId> + use<'a> {
-        self.few.into_iter().flatten().chain(self.many.iter().copied())
+    pub fn operands(&self) -> Operands<'a> {
+        Operands { few: Few::new(self.few), many: self.many }
     }
 
     /// The values that it binds where it stands; the index of a loop is bound in its body.
     pub fn binds(&self) -> impl Iterator<Item = ValueId> + use<> {
-        self.bound.into_iter().flat_map(|(first, count)| (0..count).map(move |n| ValueId(first.0 + n)))
+        let (first, count) = self.bound.map_or((0, 0), |(first, count)| (first.0, count));
+        (first..first + count).map(ValueId)
     }
 
     /// The memory that it accesses; of copies, what they read first.
-    pub fn accesses(&self) -> impl Iterator<Item = Access> + use<> {
-        self.accesses.into_iter().flatten()
+    pub fn accesses(&self) -> Few<Access, 2> {
+        Few::new(self.accesses)
     }
 }
 
-impl Inside<'_> {
+/// Items of which there are at most so many. The walkers of kernels ask for them at every statement, also in a macro
+/// that is compiled without optimisation: there an iterator of its own takes a quarter of the instructions of
+/// `into_iter().flatten()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Few<T, const N: usize> {
+    items: [Option<T>; N],
+    next: usize,
+}
+
+impl<T, const N: usize> Few<T, N> {
+    pub(super) const fn new(items: [Option<T>; N]) -> Self {
+        Self { items, next: 0 }
+    }
+}
+
+impl<T: Copy, const N: usize> Iterator for Few<T, N> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        while self.next < N {
+            self.next += 1;
+            if let Some(item) = self.items[self.next - 1] {
+                return Some(item);
+            }
+        }
+        None
+    }
+}
+
+/// The values that a statement uses.
+#[derive(Clone, Debug)]
+pub struct Operands<'a> {
+    few: Few<ValueId, 3>,
+    many: &'a [ValueId],
+}
+
+impl Iterator for Operands<'_> {
+    type Item = ValueId;
+
+    fn next(&mut self) -> Option<ValueId> {
+        if let Some(value) = self.few.next() {
+            return Some(value);
+        }
+        let (first, rest) = self.many.split_first()?;
+        self.many = rest;
+        Some(*first)
+    }
+}
+
+/// The regions inside a statement, in order.
+#[derive(Clone, Debug)]
+pub struct Regions<'a> {
+    few: Few<RegionId, 2>,
+    roles: &'a [Role],
+}
+
+impl Iterator for Regions<'_> {
+    type Item = RegionId;
+
+    fn next(&mut self) -> Option<RegionId> {
+        if let Some(region) = self.few.next() {
+            return Some(region);
+        }
+        let (first, rest) = self.roles.split_first()?;
+        self.roles = rest;
+        Some(first.body)
+    }
+}
+
+impl<'a> Inside<'a> {
+    /// Whether there is nothing.
+    pub const fn is_nothing(self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
     /// The regions, in order.
-    pub fn regions(self) -> impl Iterator<Item = RegionId> {
+    pub fn regions(self) -> Regions<'a> {
         let (few, roles) = match self {
             Self::Nothing => ([None; 2], &[][..]),
             Self::Loop(l) => ([Some(l.body), None], &[][..]),
@@ -153,7 +228,7 @@ impl Inside<'_> {
             Self::Elect(part) => ([Some(part), None], &[][..]),
             Self::Roles(roles) => ([None; 2], roles),
         };
-        few.into_iter().flatten().chain(roles.iter().map(|role| role.body))
+        Regions { few: Few::new(few), roles }
     }
 }
 
@@ -281,6 +356,11 @@ impl StatementKind {
             | Self::BulkCommitGroup
             | Self::BulkWaitGroupRead { .. } => none,
         }
+    }
+
+    /// Whether it does no more than to compute: it touches values and variables of its thread, and no barrier orders it.
+    pub const fn only_computes(&self) -> bool {
+        matches!(self, Self::Let(_) | Self::Declare(..) | Self::Set(..) | Self::Shuffle { .. })
     }
 
     /// The buffer that it names, to be given another number.

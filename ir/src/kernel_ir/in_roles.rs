@@ -1,10 +1,49 @@
 //! Which role runs what in a kernel, and what several of them use.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::effects::Inside;
 use super::{BufferId, Kernel, Mbarrier, MbarrierId, RegionId, Role, StatementKind};
+
+/// Some of the roles of a kernel, and whether who is in no role is among them: a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Users(u64);
+
+impl Users {
+    /// The bit of a role. A kernel has few; one with more than there are bits is refused.
+    const fn bit(role: Option<usize>) -> u64 {
+        match role {
+            None => 1,
+            Some(role) if role < 62 => 2 << role,
+            Some(_) => 1 << 63,
+        }
+    }
+
+    const fn insert(&mut self, role: Option<usize>) {
+        self.0 |= Self::bit(role);
+    }
+
+    /// Whether a role is among them, or who is in none.
+    pub const fn contains(self, role: Option<usize>) -> bool {
+        self.0 & Self::bit(role) != 0
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many.
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// These and others.
+    #[must_use]
+    pub const fn union(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+}
 
 /// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none
 /// outside of roles.
@@ -14,9 +53,9 @@ pub struct InRoles {
     /// The threads of a block, and of each role.
     threads: (Range<u32>, Vec<Range<u32>>),
     /// Who writes each buffer, and who reads it.
-    of_buffers: Vec<[BTreeSet<Option<usize>>; 2]>,
+    of_buffers: Vec<[Users; 2]>,
     /// Who uses each barrier.
-    of_barriers: Vec<BTreeSet<Option<usize>>>,
+    of_barriers: Vec<Users>,
     /// What copies fill that end there.
     filled: Vec<Option<BufferId>>,
     /// Whether these are copies of several blocks.
@@ -57,7 +96,7 @@ impl InRoles {
             of_regions: vec![None; kernel.regions.len()],
             threads: (0..kernel.signature.threads, kernel.roles().iter().map(Role::threads).collect()),
             of_buffers: vec![Default::default(); kernel.buffers.len()],
-            of_barriers: vec![BTreeSet::new(); kernel.barriers.len()],
+            of_barriers: vec![Users::default(); kernel.barriers.len()],
             filled: vec![None; kernel.barriers.len()],
             of_cluster: vec![false; kernel.barriers.len()],
         };
@@ -82,26 +121,26 @@ impl InRoles {
     }
 
     /// Who writes a buffer, and who reads it; copies by the accelerator are those of who starts them.
-    pub fn users(&self, buffer: BufferId) -> &[BTreeSet<Option<usize>>; 2] {
-        &self.of_buffers[buffer.index()]
+    pub fn users(&self, buffer: BufferId) -> [Users; 2] {
+        self.of_buffers[buffer.index()]
     }
 
     /// Whether several roles use a buffer: one hands it to others.
     pub fn is_handed(&self, buffer: BufferId) -> bool {
         let [writers, readers] = self.users(buffer);
-        writers.union(readers).nth(1).is_some()
+        writers.union(readers).count() > 1
     }
 
     /// Whether who runs a region does nothing else with a buffer than to hand it to other roles, or to be handed it.
     pub fn only_hands(&self, buffer: BufferId, region: RegionId) -> bool {
         let role = self.of_regions[region.index()];
-        self.is_handed(buffer) && !self.users(buffer).iter().all(|users| users.contains(&role))
+        self.is_handed(buffer) && !self.users(buffer).iter().all(|users| users.contains(role))
     }
 
     /// Whether several roles use a barrier, or what copies fill that end there: some may learn of the end from others.
     pub fn hands(&self, barrier: usize) -> bool {
         let filled = self.filled.get(barrier).copied().flatten();
-        let several = self.of_barriers.get(barrier).is_some_and(|users| users.len() > 1);
+        let several = self.of_barriers.get(barrier).is_some_and(|users| users.count() > 1);
         several || filled.is_some_and(|buffer| self.is_handed(buffer))
     }
 
@@ -112,7 +151,6 @@ impl InRoles {
 
     fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
         self.of_regions[region.index()] = role;
-        let mut inner = Vec::new();
         for statement in &kernel.region(region).statements {
             let effects = statement.kind.effects();
             for access in effects.accesses() {
@@ -127,12 +165,17 @@ impl InRoles {
                 self.of_barriers[barrier.index()].insert(role);
             }
             match effects.inside {
-                Inside::Roles(roles) => inner.extend(roles.iter().enumerate().map(|(n, role)| (role.body, Some(n)))),
-                inside => inner.extend(inside.regions().map(|region| (region, role))),
+                Inside::Roles(roles) => {
+                    for (n, role) in roles.iter().enumerate() {
+                        self.region(kernel, role.body, Some(n));
+                    }
+                }
+                inside => {
+                    for part in inside.regions() {
+                        self.region(kernel, part, role);
+                    }
+                }
             }
-        }
-        for (region, role) in inner {
-            self.region(kernel, region, role);
         }
     }
 }

@@ -81,9 +81,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
-pub use effects::{Access, AccessKind, Effects, Elements, Engine, Inside};
+pub use effects::{Access, AccessKind, Effects, Elements, Engine, Few, Inside, Operands, Regions};
 pub use facts::{Facts, Range};
-pub use in_roles::InRoles;
+pub use in_roles::{InRoles, Users};
 pub use register_pressure::{Held, held};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;

@@ -3,6 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
+use super::effects::Few;
 use super::{Facts, RegionId, ValueId, VariableId};
 
 /// Type of a value.
@@ -187,7 +188,7 @@ pub enum Op {
 
 impl Op {
     /// Its operands.
-    pub fn operands(self) -> impl Iterator<Item = ValueId> {
+    pub fn operands(self) -> Few<ValueId, 3> {
         let (a, b, c) = match self {
             Self::Literal(_)
             | Self::BlockIndex
@@ -217,7 +218,7 @@ impl Op {
             | Self::Compare(_, a, b) => (Some(a), Some(b), None),
             Self::Select(a, b, c) | Self::Fma(a, b, c) => (Some(a), Some(b), Some(c)),
         };
-        [a, b, c].into_iter().flatten()
+        Few::new([a, b, c])
     }
 }
 

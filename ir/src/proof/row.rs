@@ -86,20 +86,35 @@ pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
     (row, beyond)
 }
 
-/// The row of a pure operation, given those of its operands.
-pub(super) fn pure(kernel: &Kernel, value: &Value, threads: usize, rows: &[Row], algebra: Option<&Algebra>) -> Row {
-    let operands: Vec<ValueId> = value.op.operands().collect();
-    let of = |thread: usize| {
-        let mut known = [None; 3];
-        for (known, operand) in known.iter_mut().zip(&operands) {
-            *known = rows[operand.index()].of(thread);
-        }
-        one(kernel, value, known, algebra)
-    };
-    if operands.iter().all(|operand| matches!(rows[operand.index()], Row::Same(_))) {
-        return Row::Same(of(0));
+/// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it.
+pub(super) fn pure(kernel: &Kernel, value: &Value, lanes: &[bool], rows: &[Row], algebra: Option<&Algebra>) -> Row {
+    let mut operands = [&Row::UNKNOWN; 3];
+    let mut is_same = true;
+    for (n, operand) in value.op.operands().enumerate() {
+        operands[n] = &rows[operand.index()];
+        is_same &= matches!(operands[n], Row::Same(_));
     }
-    Row::Each((0..threads).map(of).collect())
+    let [a, b, c] = operands;
+    if is_same {
+        return Row::Same(one(kernel, value, [a.of(0), b.of(0), c.of(0)], algebra));
+    }
+    // Threads that have nothing of their own yet have the same terms.
+    let repeats = value.ty.element().is_some_and(ElementType::is_float);
+    let mut last: Option<([Known; 3], Known)> = None;
+    let mut all = vec![None; lanes.len()];
+    #[expect(clippy::needless_range_loop, reason = "innermost of what macros run without optimisation: no iterators")]
+    for thread in 0..lanes.len() {
+        if !lanes[thread] {
+            continue;
+        }
+        let known = [a.of(thread), b.of(thread), c.of(thread)];
+        all[thread] = match last {
+            Some((before, result)) if repeats && before == known => result,
+            _ => one(kernel, value, known, algebra),
+        };
+        last = Some((known, all[thread]));
+    }
+    Row::Each(all)
 }
 
 pub(super) fn one(kernel: &Kernel, value: &Value, known: [Known; 3], algebra: Option<&Algebra>) -> Known {

@@ -26,6 +26,8 @@ pub struct Form {
     pub exclusions: Vec<(Vec<Modifier>, Vec<Modifier>)>,
     /// The line of the table.
     pub syntax: &'static str,
+    /// Whether no modifier and no operand position needs more than the form does.
+    pub(crate) is_plain: bool,
 }
 
 /// A position for one modifier.
@@ -211,47 +213,41 @@ impl Form {
     }
 
     /// The operand positions that `count` operands fill, given the modifiers; `None` when the number is wrong.
-    pub fn bind(&self, modifiers: &[Modifier], count: usize) -> Option<Vec<&OperandSpec>> {
-        let enabled = |spec: &&OperandSpec| match &spec.presence {
-            Presence::Always | Presence::Optional => true,
-            Presence::WithAny(any) => any.iter().any(|modifier| modifiers.contains(modifier)),
-        };
-        let enabled: Vec<&OperandSpec> = self.operands.iter().filter(enabled).collect();
-        let required = enabled.iter().filter(|spec| spec.presence != Presence::Optional).count();
-        let mut optional = count.checked_sub(required)?;
-        let mut bound = Vec::with_capacity(count);
-        for spec in enabled {
-            if spec.presence == Presence::Optional {
-                if optional == 0 {
-                    continue;
-                }
-                optional -= 1;
+    pub fn bind<'a>(&'a self, modifiers: &'a [Modifier], count: usize) -> Option<Bound<'a>> {
+        let (mut required, mut optional) = (0, 0);
+        for spec in &self.operands {
+            match &spec.presence {
+                Presence::Always => required += 1,
+                Presence::Optional => optional += 1,
+                Presence::WithAny(any) => required += usize::from(has_any(modifiers, any)),
             }
-            bound.push(spec);
         }
-        (optional == 0).then_some(bound)
+        let given = count.checked_sub(required)?;
+        (given <= optional).then_some(Bound { specs: &self.operands, modifiers, optional: given })
     }
 
     /// What the form needs with these modifiers and operands.
     pub fn requirement(&self, modifiers: &[Modifier], operands: &[Operand]) -> Requirement {
         let mut need = self.requirement;
-        let mut slots = self.slots.iter();
-        for modifier in modifiers {
-            if let Some(of_modifier) = slots.by_ref().find_map(|slot| slot.need(*modifier)) {
-                need = need.and(of_modifier);
-            }
-        }
-        if let Some(specs) = self.bind(modifiers, operands.len()) {
-            for (spec, operand) in specs.iter().zip(operands) {
-                need = need.and(spec.requirement);
-                if *operand == Operand::Sink {
-                    need = need.and(Requirement { version: PtxVersion::new(7, 1), ..Requirement::ANCIENT });
+        if !self.is_plain {
+            let mut slots = self.slots.iter();
+            for modifier in modifiers {
+                if let Some(of_modifier) = slots.by_ref().find_map(|slot| slot.need(*modifier)) {
+                    need = need.and(of_modifier);
                 }
+            }
+            for spec in self.bind(modifiers, operands.len()).into_iter().flatten() {
+                need = need.and(spec.requirement);
             }
         }
         for operand in operands {
-            if let Operand::Special(special) = operand {
-                need = need.and(special.requirement());
+            match operand {
+                Operand::Special(special) => need = need.and(special.requirement()),
+                // `_` at the place of an operand.
+                Operand::Sink => {
+                    need = need.and(Requirement { version: PtxVersion::new(7, 1), ..Requirement::ANCIENT });
+                }
+                _ => {}
             }
         }
         need
@@ -303,6 +299,39 @@ impl Form {
             Count::Offsets => flags().find_map(TensorRank::from_flag).map(|rank| rank.dimensions().saturating_sub(2)),
         }
     }
+}
+
+/// The operand positions that operands fill, in order.
+#[derive(Clone, Debug)]
+pub struct Bound<'a> {
+    specs: &'a [OperandSpec],
+    modifiers: &'a [Modifier],
+    /// How many positions that may be left out are filled still.
+    optional: usize,
+}
+
+impl<'a> Iterator for Bound<'a> {
+    type Item = &'a OperandSpec;
+
+    fn next(&mut self) -> Option<&'a OperandSpec> {
+        loop {
+            let (spec, rest) = self.specs.split_first()?;
+            self.specs = rest;
+            match &spec.presence {
+                Presence::Always => return Some(spec),
+                Presence::Optional if self.optional > 0 => {
+                    self.optional -= 1;
+                    return Some(spec);
+                }
+                Presence::WithAny(any) if has_any(self.modifiers, any) => return Some(spec),
+                Presence::Optional | Presence::WithAny(_) => {}
+            }
+        }
+    }
+}
+
+fn has_any(modifiers: &[Modifier], any: &[Modifier]) -> bool {
+    any.iter().any(|modifier| modifiers.contains(modifier))
 }
 
 /// Whether the modifiers fill the slots in order.

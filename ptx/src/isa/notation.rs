@@ -53,9 +53,11 @@ impl Form {
         let (head, operands) = line.split_once(' ').unwrap_or((line, ""));
         let (mnemonic, rest) = mnemonic(head);
         let slots = parse_slots(rest)?;
-        let operands =
+        let operands: Vec<OperandSpec> =
             operands.split(", ").filter(|text| !text.is_empty()).map(parse_operand).collect::<Result<_, _>>()?;
-        Ok(Form { op, index, mnemonic, slots, operands, requirement, exclusions, syntax })
+        let needs = slots.iter().flat_map(|slot| &slot.alternatives).map(|(_, need)| need);
+        let is_plain = needs.chain(operands.iter().map(|o| &o.requirement)).all(|need| *need == Requirement::ANCIENT);
+        Ok(Form { op, index, mnemonic, slots, operands, requirement, exclusions, syntax, is_plain })
     }
 }
 

@@ -215,7 +215,7 @@ impl<'m> Verifier<'m> {
             self.report(inst.line, text(), VerifyErrorKind::Undeclared(name));
         }
         let Some(specs) = form.bind(&inst.modifiers, inst.operands.len()) else { return };
-        for (spec, operand) in specs.into_iter().zip(&inst.operands) {
+        for (spec, operand) in specs.zip(&inst.operands) {
             self.place(function, inst, spec, operand, scopes);
         }
         if let Op::Control(Control::Call) = inst.op {

@@ -223,7 +223,7 @@ impl Nest {
         }
         let narrows = |at: &usize| own.dims[*at].part.is_some_and(|p| p != boxes[*at] && p != extents[*at]);
         let tiled: Vec<usize> = (0..extents.len()).filter(narrows).collect();
-        let mut nest = Self { chain, ..self.clone() };
+        let mut nest = Self { shape: self.shape, chain, steps: self.steps.clone(), instances: Vec::new() };
         let step = |pitch, idle| Step { bind: bind.clone(), pitch, idle };
         let [at] = tiled[..] else {
             if tiled.len() > 1 {
@@ -234,6 +234,7 @@ impl Nest {
                 return Err(LoopFault::Already { asked: high, threads: self.first().clone() });
             }
             nest.steps.push(step(0, ThreadSet::default()));
+            nest.instances.clone_from(&self.instances);
             nest.instances.iter_mut().for_each(|instance| instance.values.push(0));
             return Ok(nest);
         };
@@ -243,18 +244,33 @@ impl Nest {
         }
         let (pitch, extent) = (nest.chain[at], extents[at]);
         let size = part * (high - low) / tiles;
-        nest.instances = Vec::new();
         for (Instance { values, threads }, start) in self.instances.iter().zip(&starts) {
-            let mut taken = vec![Vec::new(); tiles as usize];
-            for thread in threads.iter() {
-                let along = thread / pitch % extent - start[at];
-                if (low * part..high * part).contains(&along) {
-                    taken[((along - low * part) / size) as usize].push(thread);
+            let mut taken = vec![ThreadSet::default(); tiles as usize];
+            for (first, count) in threads.runs() {
+                let mut thread = first;
+                while thread < first + count {
+                    let along = thread / pitch % extent - start[at];
+                    // The iteration that takes it, and where the next coordinate begins of which that is not so.
+                    let (tile, end) = if along < low * part {
+                        (None, low * part)
+                    } else if along < high * part {
+                        let tile = (along - low * part) / size;
+                        (Some(tile), low * part + (tile + 1) * size)
+                    } else {
+                        (None, extent - start[at])
+                    };
+                    let length = ((end - along) * pitch - thread % pitch).min(first + count - thread);
+                    if let Some(tile) = tile {
+                        taken[tile as usize].push(thread, length);
+                    }
+                    thread += length;
                 }
             }
             for (value, threads) in (0..).zip(taken) {
-                let values = values.iter().copied().chain([value]).collect();
-                nest.instances.push(Instance { values, threads: ThreadSet::ascending(threads) });
+                let mut of = Vec::with_capacity(values.len() + 1);
+                of.extend_from_slice(values);
+                of.push(value);
+                nest.instances.push(Instance { values: of, threads });
             }
         }
         let of_first = ThreadSet::union(nest.instances[..tiles as usize].iter().map(|i| &i.threads));

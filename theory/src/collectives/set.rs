@@ -31,6 +31,19 @@ impl ThreadSet {
         Self { runs }
     }
 
+    /// Its runs of neighbours, in order: the first thread of each, and how many.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.runs.iter().copied()
+    }
+
+    /// Adds threads from `first` on, so many, which come after all others.
+    pub(super) fn push(&mut self, first: u64, more: u64) {
+        match self.runs.last_mut() {
+            Some((start, count)) if *start + *count == first => *count += more,
+            _ => self.runs.push((first, more)),
+        }
+    }
+
     /// The union of sets.
     pub fn union<'a>(sets: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut runs: Vec<Run> = sets.into_iter().flat_map(|s| s.runs.iter().copied()).collect();
@@ -48,7 +61,27 @@ impl ThreadSet {
     /// The threads that are in this set and not in the other.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        Self::ascending(self.iter().filter(|t| !other.contains(*t)))
+        let mut rest = Self::default();
+        let mut others = other.runs.iter().copied().peekable();
+        for (mut first, count) in self.runs() {
+            let end = first + count;
+            while first < end {
+                match others.peek().copied() {
+                    Some((start, count)) if start + count <= first => drop(others.next()),
+                    Some((start, count)) if start < end => {
+                        if first < start {
+                            rest.push(first, start - first);
+                        }
+                        first = start + count;
+                    }
+                    _ => {
+                        rest.push(first, end - first);
+                        first = end;
+                    }
+                }
+            }
+        }
+        rest
     }
 
     /// The threads, ascending.

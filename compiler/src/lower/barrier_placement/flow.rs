@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::regions::{Nesting, Position, of_first_thread, of_last_block};
 use super::{Barrier, MOST_WORK};
 use crate::extent::Expr;
-use crate::kernel_ir::{BufferId, Engine, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
+use crate::kernel_ir::{BufferId, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
 use crate::lower::dependence::{Dependences, Group};
 use crate::lower::guards::{Fact, Guards, Known};
 use crate::lower::pending_accesses::Since;
@@ -46,6 +46,8 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) searches: bool,
     /// Where regions stand.
     pub(super) nesting: Nesting,
+    /// Of each region, the statements that do more than to compute.
+    acts: Vec<Vec<usize>>,
     /// Whether threads fetch to each buffer.
     pub(super) fetched: Vec<bool>,
     /// What tells paths apart.
@@ -79,9 +81,16 @@ impl<'a> Pass<'a> {
         // The last cluster may have more blocks than there is work for.
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
-        for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
-            let fetches = statement.kind.effects().accesses().filter(|access| access.by == Engine::CpAsync);
-            fetches.filter_map(|access| access.buffer()).for_each(|buffer| fetched[buffer.index()] = true);
+        let mut acts = vec![Vec::new(); kernel.regions.len()];
+        for (region, acts) in kernel.regions.iter().zip(&mut acts) {
+            for (at, statement) in region.statements.iter().enumerate() {
+                if let StatementKind::CpAsync(fetch) = &statement.kind {
+                    fetched[fetch.buffer.index()] = true;
+                }
+                if !statement.kind.only_computes() {
+                    acts.push(at);
+                }
+            }
         }
         let mut first = BTreeSet::new();
         of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
@@ -94,6 +103,7 @@ impl<'a> Pass<'a> {
             on_demand: false,
             searches: true,
             nesting: Nesting::of(kernel),
+            acts,
             fetched,
             guards: Guards::new(kernel, blocks),
             dependences: Dependences::new(kernel, blocks),
@@ -196,10 +206,12 @@ impl<'a> Pass<'a> {
     /// What happened after a region inside so many loops; none if something in it is not ordered.
     fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
         let statements = &self.kernel.region(region).statements;
-        for (at, statement) in statements.iter().enumerate() {
+        let mut from = 0;
+        for &at in &self.acts[region.index()] {
             let position = (region, at);
-            self.wait_where_placed(position, &mut paths)?;
-            let has_parts = statement.kind.effects().inside.regions().next().is_some();
+            self.wait_where_placed((region, from), at, &mut paths)?;
+            from = at + 1;
+            let has_parts = !statements[at].kind.effects().inside.is_nothing();
             let mut before = (self.on_demand && has_parts).then(|| paths.clone());
             paths = loop {
                 let had = self.placed_at(position);
@@ -209,13 +221,13 @@ impl<'a> Pass<'a> {
                         // What was missing in it has been put before it.
                         self.placed_at(position).filter(|_| self.placed_at(position) != had)?;
                         let before = before.as_mut()?;
-                        self.wait_where_placed(position, before)?;
+                        self.wait_where_placed(position, at, before)?;
                         paths = before.clone();
                     }
                 }
             };
         }
-        self.wait_where_placed((region, statements.len()), &mut paths)?;
+        self.wait_where_placed((region, from), statements.len(), &mut paths)?;
         Some(paths)
     }
 
@@ -272,8 +284,15 @@ impl<'a> Pass<'a> {
         self.placed.borrow().get(&position).copied()
     }
 
-    fn wait_where_placed(&self, position: Position, paths: &mut Paths) -> Option<()> {
-        self.placed_at(position).map_or(Some(()), |barrier| self.wait(position, barrier, paths))
+    /// Threads wait at the barriers before statements from a position up to another one in its region.
+    fn wait_where_placed(&self, mut from: Position, to: usize, paths: &mut Paths) -> Option<()> {
+        while from.1 <= to {
+            let next = self.placed.borrow().range(from..=(from.0, to)).next().map(|(at, barrier)| (*at, *barrier));
+            let Some((at, barrier)) = next else { break };
+            self.wait(at, barrier, paths)?;
+            from.1 = at.1 + 1;
+        }
+        Some(())
     }
 
     /// What happened after a loop inside so many others; none if something in it is not ordered.

@@ -146,10 +146,7 @@ impl<'a> Dependences<'a> {
                     };
                     roles.iter().map(step).collect()
                 }
-                StatementKind::Let(_)
-                | StatementKind::Declare(..)
-                | StatementKind::Set(..)
-                | StatementKind::Shuffle { .. } => continue,
+                kind if kind.only_computes() => continue,
                 kind => {
                     match Self::access(kind) {
                         Some((buffer, kind, member)) => {

@@ -408,10 +408,10 @@ impl<'a> Run<'a> {
                 (Some(algebra), Some(ty)) => Row::Same(Some(algebra.scalar(parameter, ty))),
                 _ => Row::UNKNOWN,
             },
-            _ => row::pure(self.kernel, value, self.threads, &self.me.values, self.algebra()),
+            _ => row::pure(self.kernel, value, &active.lanes, &self.me.values, self.algebra()),
         };
         if let Row::Each(all) = &row {
-            self.spend(self.threads as u64)?;
+            self.spend(active.count as u64)?;
             let mut seen = active.threads().filter_map(|thread| all[thread]);
             if value.facts.uniform
                 && let Some(one) = seen.next()

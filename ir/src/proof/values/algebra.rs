@@ -95,8 +95,25 @@ enum Tag {
 struct Tables {
     /// The values of constants that are no small integers.
     constants: BTreeMap<i64, f64>,
+    /// By some of their bits, whether there is any: most terms are none.
+    some: u64,
     /// The term that has these bits of a type.
     terms: BTreeMap<(ElementType, u64), i64>,
+}
+
+impl Tables {
+    const fn bit(term: i64) -> u64 {
+        1 << (term >> 8 & 63)
+    }
+
+    fn insert(&mut self, term: i64, value: f64) {
+        self.some |= Self::bit(term);
+        self.constants.insert(term, value);
+    }
+
+    fn constant(&self, term: i64) -> Option<f64> {
+        if self.some & Self::bit(term) == 0 { None } else { self.constants.get(&term).copied() }
+    }
 }
 
 /// The operations.
@@ -149,13 +166,13 @@ impl Algebra {
         let size = x.abs();
         let bits = if size.is_nan() { f64::NAN.to_bits() } else { size.to_bits() };
         let term = self.hashed(Tag::Literal, 0, F64, [bits as i64, 0]);
-        let constants = &mut self.tables.borrow_mut().constants;
-        constants.insert(term, size);
+        let mut tables = self.tables.borrow_mut();
+        tables.insert(term, size);
         if size.is_nan() {
             return term;
         }
         let negative = self.opposite(term);
-        constants.insert(negative, -size);
+        tables.insert(negative, -size);
         if x < 0.0 { negative } else { term }
     }
 
@@ -165,7 +182,7 @@ impl Algebra {
         match term {
             _ if term < small => Some(term as f64),
             _ if term > modulus - small => Some(-((modulus - term) as f64)),
-            _ => self.tables.borrow().constants.get(&term).copied(),
+            _ => self.tables.borrow().constant(term),
         }
     }
 
