@@ -174,7 +174,7 @@ impl Kernel<'_> {
     fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<(Finished, bool)> {
         let Self { written, program, tokens, depth } = *self;
         let Analyses { stages, threads, roles } = self.scheduled(facts, diags)?;
-        let entries = match lower::lower(program, facts, &stages, (threads, &roles)) {
+        let entries = match lower::lower(program, facts, &stages, (threads, &roles), depth == Depth::Full) {
             Ok(entries) => entries,
             Err(defect) => return bug(diags, program, "lower", defect.to_string()),
         };

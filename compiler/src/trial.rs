@@ -23,9 +23,9 @@ use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_path
 
 /// Work for one entry point at one size.
 const WORK: u64 = 100_000;
-/// The same in a bounded trial: a tenth of what compiling takes otherwise, and half for a persistent kernel
-/// (`bench/results.md`).
-const BOUNDED_WORK: u64 = 16_000;
+/// The same in a bounded trial for all entry points and numbers of blocks together: about a tenth of what compiling
+/// takes otherwise (`bench/results.md`).
+const BOUNDED_WORK: u64 = 24_000;
 /// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at
 /// any of them.
 const WITH_VALUES: usize = 2;
@@ -263,9 +263,10 @@ pub(crate) fn run(
         Ok::<_, Box<Wrong>>(tally.undecided == 0)
     };
     let Sizes { plain, zeros, further } = sizes(info, facts, stages, depth);
+    let runs = entries.len() * blocks(info, 2).len();
     for (n, dims) in plain.iter().enumerate() {
         match depth {
-            Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK)?,
+            Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK / runs.max(1) as u64)?,
             Depth::Bounded => break,
             Depth::Full if n < WITH_VALUES => tried(dims, &[Net::Values], WORK)?,
             Depth::Full => tried(dims, &[Net::Indices], WORK)?,
@@ -288,7 +289,13 @@ pub(crate) fn run(
 /// than there are tiles.
 fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
     let cluster = i64::from(info.launch.cluster);
-    if info.launch.persistent { vec![cluster, 2 * cluster, tiles + cluster] } else { vec![tiles] }
+    if !info.launch.persistent {
+        return vec![tiles];
+    }
+    let mut found = vec![cluster, 2 * cluster, tiles + cluster];
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// The same sizes with strides long enough for the tensors; none if the facts do not have these.

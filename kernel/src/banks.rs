@@ -15,14 +15,24 @@ pub const fn parts(bytes: u32) -> usize {
 /// Cycles of one part, whose lanes access `words` words each from these byte addresses on: the most distinct words of
 /// one bank.
 pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
-    let mut distinct: Vec<u64> = addresses.flat_map(|at| (0..words as u64).map(move |word| at / 4 + word)).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut loads = [0u64; COUNT];
-    for word in distinct {
-        loads[word as usize % COUNT] += 1;
+    // Of each bank the first word, and how many it has; the other words are in one list.
+    let (mut first, mut loads, mut others) = ([0; COUNT], [0_u64; COUNT], Vec::new());
+    let mut most = 0;
+    for at in addresses {
+        for word in at / 4..at / 4 + words as u64 {
+            let bank = word as usize % COUNT;
+            if loads[bank] == 0 {
+                first[bank] = word;
+            } else if first[bank] == word || others.contains(&word) {
+                continue;
+            } else {
+                others.push(word);
+            }
+            loads[bank] += 1;
+            most = most.max(loads[bank]);
+        }
     }
-    loads.into_iter().max().unwrap_or(0)
+    most
 }
 
 /// Cycles of an access of a warp, and how many it would take without conflicts: `lanes` are the byte addresses of those

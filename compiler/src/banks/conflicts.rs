@@ -4,6 +4,8 @@
 //! **Property.** A layout is proposed only if the cycles of all accesses of its buffer were counted with it
 //! ([`super::count`]), with the vectors that there are. Whether it also fits is checked with all buffers at one time.
 
+use std::cell::RefCell;
+
 use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::Swizzle;
 
@@ -118,10 +120,18 @@ impl<'a> Around<'a> {
             return None;
         }
         let layout = staged.layout(swizzle);
+        // Every lane of every iteration asks: one list for all.
+        let numbers = RefCell::new(vec![0; offsets.len()]);
         let byte = |values: &[i128], _: i128| {
-            let offsets = offsets.iter().map(|e| e.eval(values)).collect::<Option<Vec<i128>>>()?;
-            let inside = offsets.iter().zip(&staged.axes).all(|(o, axis)| (0..axis.region.extent).contains(o));
-            let element = inside.then(|| layout.place(&mut Numbers(&[]), (), &|axis: usize| offsets[axis]))?;
+            let mut numbers = numbers.borrow_mut();
+            for (axis, offset) in offsets.iter().enumerate() {
+                let number = offset.eval(values)?;
+                if number < 0 || number >= staged.axes[axis].region.extent {
+                    return None;
+                }
+                numbers[axis] = number;
+            }
+            let element = layout.place(&mut Numbers(&[]), (), &|axis: usize| numbers[axis]);
             Some(u64::try_from(element).ok()? * u64::from(staged.element.bytes()))
         };
         let variables = offsets.iter().flat_map(Expr::vars).collect();

@@ -27,6 +27,8 @@ pub(super) struct Input<'a> {
     pub roles: &'a [Role],
     /// Threads of a block.
     pub threads: u32,
+    /// Whether what each transformation makes is verified.
+    pub verifies: bool,
 }
 
 /// What one entry point has of its own.
@@ -169,7 +171,7 @@ impl Nests<'_> {
 /// The kernel without what nothing reads, with the barriers that it needs. Memory is shared where that costs no
 /// barrier; more of it if there is too little otherwise.
 fn ordered(of: Input<'_>, kernel: Kernel, earlier: &mut Placement) -> Result<Kernel, Defect> {
-    let was_valid = cfg!(debug_assertions) && verify(&kernel).is_ok();
+    let was_valid = of.verifies && verify(&kernel).is_ok();
     let kernel = verified("what nothing reads", was_valid, unread::without_unread(kernel))?;
     // There may be any number of blocks that take tiles in turn.
     let blocks = launch_blocks(of.stages, of.facts)
@@ -188,8 +190,8 @@ fn ordered(of: Input<'_>, kernel: Kernel, earlier: &mut Placement) -> Result<Ker
     ordered(shared_allocation::share_with_barriers(kernel, blocks))
 }
 
-/// What a transformation made of a kernel, verified in debug builds if it `was_valid` before. Emission verifies each
-/// kernel once, and may find that threads cannot all come to a barrier as it was scheduled: that is refused.
+/// What a transformation made of a kernel, verified if it `was_valid` before. Emission verifies each kernel once, and
+/// may find that threads cannot all come to a barrier as it was scheduled: that is refused.
 fn verified(by: &'static str, was_valid: bool, kernel: Kernel) -> Result<Kernel, Defect> {
     let faults = if was_valid { verify(&kernel).err() } else { None };
     match faults.and_then(|faults| faults.into_iter().find(|fault| fault.problem != Problem::NotCollective)) {

@@ -103,7 +103,8 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
 /// Of what is missing where a workspace or a condition has no size.
 const UNSIZED: Defect = Defect::Plan("a size cannot be written down");
 
-/// The entry points of a kernel, narrowest first; none if its index arithmetic leaves 64 bits for all sizes.
+/// The entry points of a kernel, narrowest first; none if its index arithmetic leaves 64 bits for all sizes. What each
+/// transformation makes is verified if `verifies`.
 ///
 /// # Errors
 /// What an earlier room let through although it cannot be built: a defect of the compiler.
@@ -112,8 +113,9 @@ pub fn lower(
     facts: &Facts,
     stages: &[Analysed],
     (threads, roles): (u32, &[Role]),
+    verifies: bool,
 ) -> Result<Vec<Entry>, Defect> {
-    let of = Input { program, facts, stages, roles, threads };
+    let of = Input { program, facts, stages, roles, threads, verifies };
     let name = &program.name.text;
     let mut entries = Vec::new();
     let bounds = index_width::bounds(program, facts, stages);

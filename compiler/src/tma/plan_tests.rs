@@ -428,7 +428,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         staged,
         waived: Vec::new(),
     };
-    crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[])).expect("it can be built")
+    crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")
 }
 
 /// Threads wait together and part only after that; each phase of each box is one copy.

@@ -102,17 +102,21 @@ pub(super) fn pure(kernel: &Kernel, value: &Value, lanes: &[bool], rows: &[Row],
     let repeats = value.ty.element().is_some_and(ElementType::is_float);
     let mut last: Option<([Known; 3], Known)> = None;
     let mut all = vec![None; lanes.len()];
-    #[expect(clippy::needless_range_loop, reason = "innermost of what macros run without optimisation: no iterators")]
-    for thread in 0..lanes.len() {
-        if !lanes[thread] {
-            continue;
+    let results = &mut all[..];
+    // Innermost of what macros run, without optimisation in users' builds: no iterators.
+    let mut thread = 0;
+    while thread < lanes.len() {
+        if lanes[thread] {
+            let known = [a.of(thread), b.of(thread), c.of(thread)];
+            results[thread] = match last {
+                Some((before, result)) if before == known => result,
+                _ => one(kernel, value, known, algebra),
+            };
+            if repeats {
+                last = Some((known, results[thread]));
+            }
         }
-        let known = [a.of(thread), b.of(thread), c.of(thread)];
-        all[thread] = match last {
-            Some((before, result)) if repeats && before == known => result,
-            _ => one(kernel, value, known, algebra),
-        };
-        last = Some((known, all[thread]));
+        thread += 1;
     }
     Row::Each(all)
 }

@@ -13,7 +13,8 @@ mod units;
 
 pub(super) use loops::Iteration;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;
@@ -68,6 +69,8 @@ pub(super) struct Nest<'a, 'b> {
     holes: &'a Holes,
     pub(super) values: Values<'a>,
     vector: Option<Vector>,
+    /// The expressions of the stage's own axes, as [`Stage::indices`] has them, over its leaves.
+    indices: Vec<Rc<Expr>>,
     /// For each kept predicate, whether terms need not test it.
     waived: Vec<bool>,
     /// Sequential leaves, outermost first.
@@ -166,6 +169,9 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         // Others may stand there, too, for readers of other units.
         instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
         literals: Vec::new(),
+        indices: BTreeMap::new(),
+        neighbours: BTreeMap::new(),
+        empty: BTreeMap::new(),
         leaves: VecDeque::new(),
         defect: None,
     };
@@ -183,6 +189,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
     let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
+    let indices = stage.indices.iter();
     Nest {
         b,
         analysed,
@@ -195,6 +202,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         holes: &analysed.holes,
         values,
         vector: analysed.vector.clone(),
+        indices: indices.map(|(_, e)| Rc::new(accesses::of_roots(e, stage, &analysed.symbolic))).collect(),
         waived,
         sequence,
         split,
@@ -281,11 +289,10 @@ impl Nest<'_, '_> {
 
     /// The algorithm's axes at a point.
     pub(super) fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
-        let mut scope = Scope::default();
-        for (axis, index) in &self.stage.indices {
+        let mut scope = Scope { is_own: true, ..Scope::default() };
+        for (n, (axis, index)) in self.stage.indices.iter().enumerate() {
             let Some(value) = self.of_roots(index, values) else { continue };
-            let expr = accesses::of_roots(index, self.stage, self.values.symbolic);
-            scope.axes.insert(*axis, Bound { value, expr });
+            scope.axes.insert(*axis, Bound { value, expr: self.indices[n].clone() });
         }
         scope
     }

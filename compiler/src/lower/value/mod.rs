@@ -14,8 +14,8 @@ use tilewright_kernel::algorithm::{
 use crate::domain::{Domain, Symbolic};
 use crate::emit::functions;
 use crate::extent::{Atom, Expr, Facts, Var};
-use crate::kernel_ir::{Builder, Type, ValueId, VariableId};
-use crate::program::Program;
+use crate::kernel_ir::{Builder, Memory, Type, ValueId, VariableId};
+use crate::program::{Program, expressions};
 use crate::schedule::Stage;
 use crate::schedule::vector::Vector;
 
@@ -29,7 +29,7 @@ pub struct Bound {
     /// Its value in this thread.
     pub value: ValueId,
     /// The same as an expression over dimensions and leaves.
-    pub expr: Expr,
+    pub expr: Rc<Expr>,
 }
 
 /// What a value may refer to.
@@ -39,6 +39,15 @@ pub struct Scope {
     pub axes: BTreeMap<AlgorithmAxis, Bound>,
     /// Variables of folds.
     pub variables: BTreeMap<u32, ValueId>,
+    /// Whether the axes are the stage's own: they are the same expressions at each point of its loops.
+    pub is_own: bool,
+}
+
+impl Scope {
+    /// The axes as expressions.
+    pub(super) fn exprs(&self) -> expressions::Scope {
+        self.axes.iter().map(|(axis, bound)| (*axis, (*bound.expr).clone())).collect()
+    }
 }
 
 /// Accumulators of a reduction or fold.
@@ -106,6 +115,12 @@ pub struct Values<'a> {
     pub instances: Vec<Instance<'a>>,
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
+    /// What reads index with the stage's own axes, as expressions: the same at each point of its loops.
+    pub indices: BTreeMap<AlgorithmValue, Rc<[Expr]>>,
+    /// Of reads with these in a memory, how many lanes of the vector are neighbours, and the number of the element.
+    pub neighbours: BTreeMap<(AlgorithmValue, Memory), (u32, Rc<Expr>)>,
+    /// Of reductions over the stage's own axes, whether they have no term.
+    pub empty: BTreeMap<AlgorithmValue, bool>,
     /// Where reads of held elements looked last.
     pub leaves: VecDeque<LeavesAt<'a>>,
     /// The first thing that is not known here, if there is one: see [`Defect`].
@@ -116,7 +131,7 @@ pub struct Values<'a> {
 pub struct LeavesAt<'a> {
     stage: &'a Stage,
     /// The element.
-    indices: Vec<Expr>,
+    indices: Rc<[Expr]>,
     leaves: Rc<[Expr]>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_kernel::algorithm::{Compare, Run, Source, Value, ValueId as AlgorithmValue};
+use tilewright_kernel::algorithm::{Compare, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
 use super::{Bound, LeavesAt, Scope, Values};
@@ -31,8 +31,7 @@ impl<'a> Values<'a> {
         let program = self.program;
         let list = &program.algorithm.index_lists[indices.range()];
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
-        let exprs_scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
-        let exprs: Vec<Expr> = list.iter().map(|i| expressions::index(program, *i, &exprs_scope)).collect();
+        let exprs = self.indices(id, list, scope);
         if let Some(held) = self.held(source, id) {
             return self.read_held(b, (id, source), &held, (&values, &exprs), or, scope);
         }
@@ -44,9 +43,9 @@ impl<'a> Values<'a> {
                 let body = components[usize::from(component)].value;
                 let mut inner = Scope::default();
                 let inside = or.map(|_| self.in_domain(b, source, &values, scope));
-                for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs) {
+                for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs.iter()) {
                     let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
-                    inner.axes.insert(*axis, Bound { value, expr });
+                    inner.axes.insert(*axis, Bound { value, expr: Rc::new(expr.clone()) });
                 }
                 let (Some(or), Some(inside)) = (or, inside) else { return self.value(b, body, &inner) };
                 let initial = self.value(b, or, scope);
@@ -81,6 +80,19 @@ impl<'a> Values<'a> {
                 })
             }
         }
+    }
+
+    /// What a read indexes with, as expressions.
+    fn indices(&mut self, read: AlgorithmValue, list: &[IndexId], scope: &Scope) -> Rc<[Expr]> {
+        if let Some(known) = self.indices.get(&read).filter(|_| scope.is_own) {
+            return known.clone();
+        }
+        let of = scope.exprs();
+        let found: Rc<[Expr]> = list.iter().map(|i| expressions::index(self.program, *i, &of)).collect();
+        if scope.is_own {
+            self.indices.insert(read, found.clone());
+        }
+        found
     }
 
     /// Where the element of a tensor with these indices lies.
@@ -119,8 +131,9 @@ impl<'a> Values<'a> {
 
     /// The leaves of a stage at the element with these indices, as a read of what it holds finds them. Loops that are
     /// written out ask for the same ones in each iteration, so the last answers are kept.
-    fn leaves_of(&mut self, stage: &'a Stage, indices: &[Expr]) -> Rc<[Expr]> {
-        let known = self.leaves.iter().find(|known| std::ptr::eq(known.stage, stage) && known.indices == indices);
+    fn leaves_of(&mut self, stage: &'a Stage, indices: &Rc<[Expr]>) -> Rc<[Expr]> {
+        let is_same = |known: &Rc<[Expr]>| Rc::ptr_eq(known, indices) || known == indices;
+        let known = self.leaves.iter().find(|known| std::ptr::eq(known.stage, stage) && is_same(&known.indices));
         if let Some(known) = known {
             return known.leaves.clone();
         }
@@ -130,7 +143,7 @@ impl<'a> Values<'a> {
         if self.leaves.len() == MOST_LEAVES {
             self.leaves.pop_front();
         }
-        self.leaves.push_back(LeavesAt { stage, indices: indices.to_vec(), leaves: leaves.clone() });
+        self.leaves.push_back(LeavesAt { stage, indices: indices.clone(), leaves: leaves.clone() });
         leaves
     }
 
@@ -140,7 +153,7 @@ impl<'a> Values<'a> {
         b: &mut Builder,
         (id, source): (AlgorithmValue, Source),
         instance: &Instance<'a>,
-        (values, exprs): (&[ValueId], &[Expr]),
+        (values, exprs): (&[ValueId], &Rc<[Expr]>),
         or: Option<AlgorithmValue>,
         scope: &Scope,
     ) -> ValueId {
@@ -198,7 +211,14 @@ impl<'a> Values<'a> {
             return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
         }
         let lane = self.lane.as_ref().filter(|_| !self.conditional);
-        let (run, number) = lane.map_or((1, Expr::unknown()), |lane| neighbours(self, &lane.vector));
+        let known = self.neighbours.get(&(id, memory)).filter(|_| scope.is_own && lane.is_some()).cloned();
+        let (run, number) = known.unwrap_or_else(|| {
+            let (run, number) = lane.map_or((1, Expr::unknown()), |lane| neighbours(self, &lane.vector));
+            (run, Rc::new(number))
+        });
+        if scope.is_own && lane.is_some() {
+            self.neighbours.insert((id, memory), (run, number.clone()));
+        }
         let Some(lane) = self.lane.as_mut().filter(|_| run > 1) else {
             return b.load(memory, offset, 1, None)[0];
         };

@@ -1,6 +1,7 @@
 //! Reductions: their states, steps and merges.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
@@ -28,7 +29,7 @@ impl<'a> Values<'a> {
         let accumulator = self.start(b, id, scope, None);
         // A vector loaded inside the loops is not there after them.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
-        let mut inner = scope.clone();
+        let mut inner = Scope { is_own: false, ..scope.clone() };
         let list = &algorithm.axis_lists[axes.range()];
         for axis in list {
             let declared = &algorithm.axes[*axis as usize];
@@ -36,7 +37,7 @@ impl<'a> Values<'a> {
             let count = b.index_sub(high, low);
             let at = b.begin_loop(count);
             let value = b.index_add(low, at);
-            inner.axes.insert(*axis, Bound { value, expr: Expr::var(self.next_var) });
+            inner.axes.insert(*axis, Bound { value, expr: Rc::new(Expr::var(self.next_var)) });
             self.next_var += 1;
         }
         self.restore(&outer.as_ref().map(|_| BTreeMap::new()));
@@ -86,17 +87,24 @@ impl<'a> Values<'a> {
     }
 
     /// Whether a range of a reduction is empty for every size.
-    pub(super) fn has_no_term(&self, axes: Run, scope: &Scope) -> bool {
-        let scope: expressions::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
-        let range = |axis: &AlgorithmAxis| expressions::range(self.program, *axis, self.facts, &scope);
-        self.program.algorithm.axis_lists[axes.range()].iter().any(|axis| expressions::is_never(&range(axis)))
+    pub(super) fn has_no_term(&mut self, id: AlgorithmValue, axes: Run, scope: &Scope) -> bool {
+        if let Some(known) = self.empty.get(&id).filter(|_| scope.is_own) {
+            return *known;
+        }
+        let of = scope.exprs();
+        let range = |axis: &AlgorithmAxis| expressions::range(self.program, *axis, self.facts, &of);
+        let found = self.program.algorithm.axis_lists[axes.range()].iter().any(|a| expressions::is_never(&range(a)));
+        if scope.is_own {
+            self.empty.insert(id, found);
+        }
+        found
     }
 
     /// Takes in the term at the axes in scope.
     pub fn step(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
         let algorithm = &self.program.algorithm;
         if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[id as usize]
-            && self.has_no_term(axes, scope)
+            && self.has_no_term(id, axes, scope)
         {
             // What its terms read is no access (`schedule::accesses`), and may have no place in an instance.
             return;
@@ -128,7 +136,7 @@ impl<'a> Values<'a> {
             }
             (Value::Fold { states, .. }, Accumulator::States(variables)) => {
                 let states = &algorithm.folds[states.range()];
-                let mut inner = scope.clone();
+                let mut inner = Scope { is_own: false, ..scope.clone() };
                 for (state, variable) in states.iter().zip(variables) {
                     inner.variables.insert(state.variable, b.get(*variable));
                 }
