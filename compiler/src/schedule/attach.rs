@@ -18,7 +18,7 @@ use crate::diag::codes::{Internal, NoInstance, NotAround};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit};
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::program::Program;
-use crate::region::{self, Loops, NotATile, Realisation, Region, Request};
+use crate::region::{Loops, NotATile, Parts, Request};
 use crate::schedule::accesses::{self, StageRead};
 use crate::source::Span;
 
@@ -327,12 +327,12 @@ impl Needs<'_> {
         diags.report(NotAround { stage, reader, is_output, unseen, place, span: self.span, read });
     }
 
-    /// The region of that, of a tensor whose axes have these ranges.
+    /// The parts of the region of that, of a tensor whose axes have these ranges.
     ///
     /// # Errors
     /// See [`NotATile`].
-    pub fn region(&self, asked: &Asked, domain: &[(Expr, Expr)], way: Realisation) -> Result<Region, NotATile> {
-        region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
+    pub fn parts(&self, asked: &Asked, domain: &[(Expr, Expr)]) -> Result<Parts<'_>, NotATile> {
+        Parts::new(&asked.requests, &asked.loops, domain, self.facts)
     }
 
     /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own

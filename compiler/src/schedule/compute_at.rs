@@ -391,7 +391,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let ops = Chosen::of(one.ops);
-    let (region, run) = match laid_out(&ops, &names, |way| needs.region(&asked, &domain, way), &facts) {
+    let parts = needs.parts(&asked, &domain);
+    let (region, run) = match parts.and_then(|parts| laid_out(&ops, &names, &parts, &facts)) {
         Ok(found) => found,
         Err(NotATile::NotFlat) => {
             let problem = "what is asked for is no run of elements in row-major order";

@@ -1,7 +1,7 @@
 //! What the ops of a stage say of its region: which one it is, and what its axes are called.
 
 use crate::extent::{Expr, Facts};
-use crate::region::{Group, NotATile, Realisation, Region};
+use crate::region::{Group, NotATile, Parts, Realisation, Region};
 use crate::source::{Span, ast};
 
 /// What the ops of a stage say of its region, and the ops on its axes.
@@ -41,9 +41,10 @@ impl<'a> Chosen<'a> {
 pub(super) fn laid_out<'a>(
     chosen: &Chosen<'a>,
     names: &[&str],
-    region: impl Fn(Realisation) -> Result<Region, NotATile>,
+    parts: &Parts<'_>,
     facts: &Facts,
 ) -> Result<(Region, Option<Run<'a>>), NotATile> {
+    let region = |way| parts.realise(way);
     let is_run = |region: &Region| region.groups.iter().all(|g| run_of(g).is_some());
     let is_whole = |region: &Region| region.groups.iter().all(|g| g.axes.len() == 1);
     match chosen.kind.map(|kind| kind.0) {

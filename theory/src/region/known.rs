@@ -1,10 +1,12 @@
 //! What is known where a region is needed: facts about dimensions, ranges of the loops outside, and that something is
 //! asked for at all.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::Loops;
-use crate::extent::{Atom, Expr, Facts, Var, bound, gcd};
+use crate::extent::{Atom, Expr, Facts, System, Var, bound, gcd};
 
 /// Most eliminations for one region; what is asked for after them counts as not proved, and regions stay sound.
 const PROOFS: u32 = 400;
@@ -16,7 +18,7 @@ const POINTS: i128 = 256;
 const BOUND_POINTS: i128 = 4096;
 
 /// Proofs about expressions over dimensions and loops outside.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Known<'a> {
     /// Facts about dimensions.
     pub facts: &'a Facts,
@@ -27,6 +29,49 @@ pub(super) struct Known<'a> {
     /// At least 0 wherever something is asked for.
     rows: Vec<Expr>,
     proofs: Cell<u32>,
+    /// The number of `rows` among the lists of `shared`, once it was looked for.
+    list: Cell<Option<usize>>,
+    /// What forks find out for each other.
+    shared: Rc<Shared>,
+}
+
+/// What does not depend on who asks.
+#[derive(Debug, Default)]
+struct Shared {
+    /// What is known of the dimensions, to which a question is added.
+    system: OnceCell<System>,
+    answers: RefCell<Answers>,
+}
+
+/// Answers to questions that are asked again and again, by what was known when they were asked: what is assumed later
+/// makes none of them wrong.
+#[derive(Debug)]
+struct Answers {
+    /// Each list of rows so far, with its number.
+    lists: BTreeMap<Vec<Expr>, usize>,
+    /// For each list, questions with the answer and the eliminations that it took.
+    found: Vec<BTreeMap<Expr, (bool, u32)>>,
+}
+
+/// The list without rows.
+const NO_ROWS: usize = 0;
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { lists: BTreeMap::from([(Vec::new(), NO_ROWS)]), found: vec![BTreeMap::new()] }
+    }
+}
+
+impl Answers {
+    /// The number of a list.
+    fn list(&mut self, rows: &[Expr]) -> usize {
+        if let Some(number) = self.lists.get(rows) {
+            return *number;
+        }
+        self.lists.insert(rows.to_vec(), self.found.len());
+        self.found.push(BTreeMap::new());
+        self.found.len() - 1
+    }
 }
 
 impl<'a> Known<'a> {
@@ -40,25 +85,21 @@ impl<'a> Known<'a> {
             reached: loops.reached.iter().map(|e| facts.normal(e)).filter(|e| !e.is_unknown()).collect(),
             rows: Vec::new(),
             proofs: Cell::new(PROOFS),
+            list: Cell::new(None),
+            shared: Rc::default(),
         }
     }
 
     /// The same with other things asked for.
     pub fn fork(&self) -> Self {
-        Self {
-            facts: self.facts,
-            outside: self.outside.clone(),
-            inside: self.inside.clone(),
-            reached: self.reached.clone(),
-            rows: Vec::new(),
-            proofs: Cell::new(self.proofs.get()),
-        }
+        Self { rows: Vec::new(), list: Cell::new(None), ..self.clone() }
     }
 
     /// Adds `e ≥ 0`.
     pub fn assume(&mut self, e: Expr) {
         if e.as_constant().is_none() && !e.is_unknown() && !self.rows.contains(&e) {
             self.rows.push(e);
+            self.list.set(None);
         }
     }
 
@@ -69,6 +110,7 @@ impl<'a> Known<'a> {
         } else {
             self.rows.retain(|row| other.rows.contains(row));
         }
+        self.list.set(None);
     }
 
     /// Rows of which none follows from the others.
@@ -99,7 +141,7 @@ impl<'a> Known<'a> {
 
     /// Whether an expression mentions a loop inside.
     pub fn varies(&self, e: &Expr) -> bool {
-        e.vars().iter().any(|v| self.inside(*v).is_some())
+        e.mentions(&|v| self.inside(v).is_some())
     }
 
     /// A variable that is no dimension and no loop.
@@ -125,6 +167,36 @@ impl<'a> Known<'a> {
         if let Some(c) = e.as_constant() {
             return c >= 0;
         }
+        // What is rewritten has fewer rewrites left, and is another question.
+        if depth < REWRITES {
+            return self.search(e, with_rows, depth);
+        }
+        let list = if with_rows { self.list() } else { NO_ROWS };
+        let left = self.proofs.get();
+        let known = self.shared.answers.borrow().found[list].get(e).copied();
+        if let Some((answer, eliminations)) = known
+            && let Some(left) = left.checked_sub(eliminations)
+        {
+            self.proofs.set(left);
+            return answer;
+        }
+        let answer = self.search(e, with_rows, depth);
+        // With none left, one may have been refused.
+        if let after @ 1.. = self.proofs.get() {
+            self.shared.answers.borrow_mut().found[list].insert(e.clone(), (answer, left - after));
+        }
+        answer
+    }
+
+    /// The number of the rows that are known.
+    fn list(&self) -> usize {
+        let number = self.list.get().unwrap_or_else(|| self.shared.answers.borrow_mut().list(&self.rows));
+        self.list.set(Some(number));
+        number
+    }
+
+    /// Looks for a proof.
+    fn search(&self, e: &Expr, with_rows: bool, depth: u32) -> bool {
         if self.reached.contains(e)
             || with_rows && self.rows.contains(e)
             || self.bound(e, false).is_some_and(|least| least >= 0)
@@ -147,7 +219,7 @@ impl<'a> Known<'a> {
         let near = |row: &&Expr| row.vars().iter().any(|v| vars.contains(v));
         let rows: Vec<&Expr> = self.known_rows(with_rows).filter(near).collect();
         vars.extend(rows.iter().flat_map(|row| row.vars()));
-        let mut system = self.facts.residue_system();
+        let mut system = self.shared.system.get_or_init(|| self.facts.residue_system()).clone();
         for (var, extent) in self.outside.iter().filter(|l| vars.contains(&l.0)) {
             system.at_least(*var, 0);
             system.require(&self.facts.with_residues(&extent.sub(&Expr::constant(1)).sub(&Expr::var(*var))));
@@ -401,5 +473,70 @@ pub(super) fn each_point(loops: &[(Var, i128)], mut visit: impl FnMut(&[i128]) -
         for (v, _) in &loops[..at] {
             values[*v as usize] = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_kernel::info::{Dim, DimKind};
+
+    use super::*;
+    use crate::random::Random;
+
+    /// Over a dimension and three loops outside, one of them too long to be looked at.
+    fn drawn(random: &mut Random) -> Expr {
+        let v = |random: &mut Random| Expr::var(random.below(4) as Var);
+        let c = |random: &mut Random, most: usize| Expr::constant(random.below(2 * most + 1) as i128 - most as i128);
+        let e = v(random).mul(&c(random, 3)).add(&v(random)).add(&c(random, 9));
+        match random.below(4) {
+            0 => e.floor_div(&v(random).add(&Expr::constant(1))).add(&c(random, 2)),
+            1 => e.sub(&v(random).sub(&c(random, 4)).positive()),
+            2 => e.mul(&v(random)).add(&c(random, 1)),
+            _ => e,
+        }
+    }
+
+    /// What was answered before is answered as if it were asked for the first time, and takes as many proofs.
+    #[test]
+    fn remembered_answers_are_those_of_a_search() {
+        let mut random = Random(5);
+        let facts = Facts::new(&[Dim { name: "N".into(), kind: DimKind::Size }], &[]).unwrap();
+        let outside = vec![(1, Expr::var(0)), (2, Expr::constant(1000)), (3, Expr::constant(5))];
+        let (mut again, mut refused, mut proved) = (0, 0, 0);
+        for _ in 0..60 {
+            let reached = vec![drawn(&mut random)];
+            let loops = Loops { inside: Vec::new(), outside: outside.clone(), reached };
+            let mut all = vec![Known::new(&loops, &facts)];
+            all[0].proofs.set(10 + random.below(60) as u32);
+            let questions: Vec<Expr> = (0..12).map(|_| drawn(&mut random)).collect();
+            for _ in 0..80 {
+                let at = random.below(all.len());
+                match random.below(12) {
+                    0 => all[at].assume(drawn(&mut random)),
+                    1 => all.push(all[at].fork()),
+                    2 if all.len() > 1 => {
+                        let other = all.swap_remove(random.below(all.len()));
+                        let at = random.below(all.len());
+                        let first = random.below(2) == 0;
+                        all[at].keep_common(other, first);
+                    }
+                    _ => {
+                        let (known, e) = (&all[at], random.of(&questions));
+                        let alone = Known { shared: Rc::default(), list: Cell::new(None), ..known.clone() };
+                        let before = known.proofs.get();
+                        let with_rows = random.below(3) > 0;
+                        let ask = |of: &Known<'_>| if with_rows { of.proves(&e) } else { of.proves_always(&e) };
+                        let list = if with_rows { known.list() } else { NO_ROWS };
+                        again += usize::from(known.shared.answers.borrow().found[list].contains_key(&e));
+                        let answer = ask(known);
+                        proved += usize::from(answer);
+                        assert_eq!(answer, ask(&alone), "{e:?} with {known:?}");
+                        assert_eq!(known.proofs.get(), alone.proofs.get(), "{e:?} after {before} with {known:?}");
+                        refused += usize::from(known.proofs.get() == 0);
+                    }
+                }
+            }
+        }
+        assert!(again > 500 && refused > 50 && proved > 500, "{again} {refused} {proved}");
     }
 }

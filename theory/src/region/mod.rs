@@ -164,31 +164,84 @@ pub fn of_as(
     facts: &Facts,
     way: Realisation,
 ) -> Result<Region, NotATile> {
-    let known = known::Known::new(loops, facts);
-    let ends: Vec<(Expr, Expr)> = domain.iter().map(|(low, end)| (facts.normal(low), facts.normal(end))).collect();
-    let shape = part::Shape { domain: &ends };
-    let mut parts = Vec::with_capacity(requests.len());
-    for (number, request) in requests.iter().enumerate() {
-        if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
-            return Err(NotATile::Unlisted(var));
+    Parts::new(requests, loops, domain, facts)?.realise(way)
+}
+
+/// What requests ask for, put together, before it is laid out.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    parts: Vec<part::Part>,
+    domain: Vec<(Expr, Expr)>,
+    known: known::Known<'a>,
+}
+
+impl<'a> Parts<'a> {
+    /// The parts of the region of a tensor, as of [`of`].
+    ///
+    /// # Errors
+    /// See [`NotATile`].
+    pub fn new(
+        requests: &[Request],
+        loops: &Loops,
+        domain: &[(Expr, Expr)],
+        facts: &'a Facts,
+    ) -> Result<Self, NotATile> {
+        let known = known::Known::new(loops, facts);
+        let domain: Vec<(Expr, Expr)> =
+            domain.iter().map(|(low, end)| (facts.normal(low), facts.normal(end))).collect();
+        let shape = part::Shape { domain: &domain };
+        let mut around = Around { known: &known, found: Vec::new() };
+        let mut parts = Vec::with_capacity(requests.len());
+        for (number, request) in requests.iter().enumerate() {
+            if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
+                return Err(NotATile::Unlisted(var));
+            }
+            let mut read = |conditions: &[Expr]| {
+                let (limits, known) = around.limits(&request.axes, conditions);
+                (part::Part::new(number, request, &limits, shape, &known), known)
+            };
+            let (mut part, own) = read(&request.conditions);
+            if !request.conditions.is_empty() {
+                part.plain = Some(Box::new(read(&[]).0));
+            }
+            parts.push((part, own));
         }
-        let read = |conditions: &[Expr]| {
-            let mut known = known.fork();
-            let limits = form::Limits::new(&request.axes, conditions, &mut known);
-            (part::Part::new(number, request, &limits, shape, &known), known)
-        };
-        let (mut part, own) = read(&request.conditions);
-        if !request.conditions.is_empty() {
-            part.plain = Some(Box::new(read(&[]).0));
+        // Of several requests only what all of them imply is known.
+        let (mut all, mut rows) = (Vec::with_capacity(parts.len()), known.fork());
+        for (part, own) in parts {
+            rows.keep_common(own, all.is_empty());
+            all.push(part);
         }
-        parts.push((part, own));
+        Ok(Self { parts: part::gather(all, &rows), known: rows, domain })
     }
-    // Of several requests only what all of them imply is known.
-    let (mut all, mut rows) = (Vec::with_capacity(parts.len()), known.fork());
-    for (part, own) in parts {
-        rows.keep_common(own, all.is_empty());
-        all.push(part);
+
+    /// The region in a realisation.
+    ///
+    /// # Errors
+    /// [`NotATile::NotFlat`] if it has no such.
+    pub fn realise(&self, way: Realisation) -> Result<Region, NotATile> {
+        // The proofs for one realisation are not counted for another.
+        let (shape, known) = (part::Shape { domain: &self.domain }, self.known.clone());
+        let groups = self.parts.iter().map(|part| part.realise(way, shape, &known)).collect::<Option<Vec<_>>>();
+        groups.map(|groups| Region { groups }).ok_or(NotATile::NotFlat)
     }
-    let groups = part::gather(all, &rows).iter().map(|g| g.realise(way, shape, &rows)).collect::<Option<Vec<_>>>();
-    groups.map(|groups| Region { groups }).ok_or(NotATile::NotFlat)
+}
+
+/// What ends of axes and conditions around reads say of the loops: most reads have the same.
+struct Around<'k, 'a> {
+    known: &'k known::Known<'a>,
+    found: Vec<(Vec<(Expr, Expr)>, Vec<Expr>, form::Limits, known::Known<'a>)>,
+}
+
+impl<'a> Around<'_, 'a> {
+    /// The limits, and what is known with them.
+    fn limits(&mut self, axes: &[(Expr, Expr)], conditions: &[Expr]) -> (form::Limits, known::Known<'a>) {
+        if let Some((.., limits, known)) = self.found.iter().find(|found| found.0 == axes && found.1 == conditions) {
+            return (limits.clone(), known.clone());
+        }
+        let mut known = self.known.fork();
+        let limits = form::Limits::new(axes, conditions, &mut known);
+        self.found.push((axes.to_vec(), conditions.to_vec(), limits.clone(), known.clone()));
+        (limits, known)
+    }
 }

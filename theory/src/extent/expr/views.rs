@@ -86,6 +86,15 @@ impl Expr {
         vars
     }
 
+    /// Whether it mentions such a variable.
+    pub fn mentions(&self, such: &dyn Fn(Var) -> bool) -> bool {
+        self.terms.iter().flat_map(|t| &t.atoms).any(|atom| match atom {
+            Atom::Var(v) => such(*v),
+            Atom::Quotient { of, by } => of.mentions(such) || by.mentions(such),
+            Atom::Positive { of } => of.mentions(such),
+        })
+    }
+
     pub(super) fn collect_vars(&self, vars: &mut Vec<Var>) {
         for atom in self.terms.iter().flat_map(|t| &t.atoms) {
             match atom {
