@@ -183,7 +183,7 @@ fn ordered(of: Input<'_>, kernel: Kernel, earlier: &mut Placement) -> Result<Ker
         Some(kernel) => verified("the choice of barriers", was_valid, kernel),
         None => Err(Defect::Plan("accesses of a buffer have no order")),
     };
-    let tight = shared_allocation::share(ordered(kernel.clone())?, blocks);
+    let tight = ordered(kernel.clone())?;
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Ok(tight);
     }

@@ -14,29 +14,33 @@ use super::barrier_placement::Pass;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Engine, InRoles, Inside, Kernel, RegionId, StatementKind};
 
-/// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
-pub(super) fn share(kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
-    share_where(kernel, blocks, |pass| pass.holds())
+/// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel and those that were placed
+/// allow it.
+pub(super) fn share(pass: &mut Pass<'_>) {
+    share_where(pass, |pass| pass.holds());
 }
 
 /// The same for a kernel that is still to get barriers, as many as that takes.
-pub(super) fn share_with_barriers(kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
-    share_where(kernel, blocks, |pass| pass.place_where_missing())
+pub(super) fn share_with_barriers(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
+    let mut pass = Pass::new(&kernel, blocks);
+    share_where(&mut pass, |pass| pass.place_where_missing());
+    kernel.alias_of = pass.alias_of;
+    kernel
 }
 
-fn share_where(mut kernel: Kernel, blocks: Option<&Expr>, is_ordered: impl Fn(&mut Pass<'_>) -> bool) -> Kernel {
-    let found = Conflicts::of(&kernel);
+fn share_where(pass: &mut Pass<'_>, is_ordered: impl Fn(&mut Pass<'_>) -> bool) {
+    let kernel = pass.kernel;
+    let found = Conflicts::of(kernel, &pass.roles);
     let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
     order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
     let mut places: Vec<Vec<usize>> = Vec::new();
-    let mut pass = Pass::new(&kernel, blocks);
     for own in order {
         let fits = |place: &&mut Vec<usize>| place.iter().all(|other| !found.apart[own][*other]);
         let shared = places.iter_mut().filter(fits).find(|place| {
             let first = BufferId(place[0] as u32);
             let before = std::mem::replace(&mut pass.alias_of[own], first);
             let fits = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment;
-            let ordered = fits && !pass.is_spent() && is_ordered(&mut pass);
+            let ordered = fits && !pass.is_spent() && is_ordered(pass);
             if !ordered {
                 pass.alias_of[own] = before;
             }
@@ -47,8 +51,6 @@ fn share_where(mut kernel: Kernel, blocks: Option<&Expr>, is_ordered: impl Fn(&m
             None => places.push(vec![own]),
         }
     }
-    kernel.alias_of = std::mem::take(&mut pass.alias_of);
-    kernel
 }
 
 /// Buffers that are needed at one time.
@@ -58,7 +60,7 @@ struct Conflicts {
 }
 
 impl Conflicts {
-    fn of(kernel: &Kernel) -> Self {
+    fn of(kernel: &Kernel, roles: &InRoles) -> Self {
         let count = kernel.buffers.len();
         let mut renewed = vec![false; count];
         let mut foreign = vec![false; count];
@@ -71,7 +73,6 @@ impl Conflicts {
         }
         let is_plain =
             |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1 && kernel.parts[b].is_none();
-        let roles = InRoles::of(kernel);
         let may_share = (0..count).map(|n| is_plain(n) && !roles.is_handed(BufferId(n as u32))).collect();
         // Roles run at one time.
         let users = |n: usize| {
@@ -204,8 +205,10 @@ mod tests {
                 _ => {}
             }
         }
-        let kernel = share(b.finish().unwrap(), None);
-        kernel.alias_of.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
+        let kernel = b.finish().unwrap();
+        let mut pass = Pass::new(&kernel, None);
+        share(&mut pass);
+        pass.alias_of.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn other_than(paths: &Paths, others: &Paths) -> Paths {
 
 /// The property of a kernel with barriers.
 pub(in crate::lower) struct Pass<'a> {
-    pub(super) kernel: &'a Kernel,
+    pub(in crate::lower) kernel: &'a Kernel,
     /// For each buffer, the one in whose memory it lies.
     pub alias_of: Vec<BufferId>,
     /// Barriers that the kernel does not have yet.
@@ -59,7 +59,7 @@ pub(in crate::lower) struct Pass<'a> {
     /// Regions that only the last block to arrive comes to, as its threads agree.
     pub(super) last: BTreeSet<RegionId>,
     /// Which role runs a region, and what roles hand to each other.
-    pub(super) roles: InRoles,
+    pub(in crate::lower) roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
     pub(super) work: Cell<u64>,
     /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
@@ -113,6 +113,11 @@ impl<'a> Pass<'a> {
             work: Cell::new(0),
             loops: RefCell::default(),
         }
+    }
+
+    /// The barriers, and for each buffer the one in whose memory it lies.
+    pub(super) fn finish(self) -> (Placed, Vec<BufferId>) {
+        (self.placed.into_inner(), self.alias_of)
     }
 
     /// Whether everything is ordered.

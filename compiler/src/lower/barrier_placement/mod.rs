@@ -64,8 +64,9 @@ use std::ops::Range;
 pub(super) use self::flow::Pass;
 use self::flow::Placed;
 use self::regions::{Position, branch_after};
+use super::shared_allocation;
 use crate::extent::Expr;
-use crate::kernel_ir::{Kernel, Region, RegionId, Sharing, Statement, StatementKind};
+use crate::kernel_ir::{BufferId, Kernel, Region, RegionId, Sharing, Statement, StatementKind};
 use crate::target::{WARP, WARPGROUP};
 
 /// A barrier that is put before a statement.
@@ -79,9 +80,17 @@ enum Barrier {
 
 /// Puts barriers where something is not ordered without one; none if no barrier orders it: a defect of the compiler.
 /// `blocks` is how many blocks run the kernel, over its dimensions. `earlier` is where another entry point has its
-/// barriers, and becomes where this one does: what does the same needs the same.
+/// barriers, and becomes where this one does: what does the same needs the same. Buffers share memory where that costs
+/// no barrier.
 pub(super) fn place(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement) -> Option<Kernel> {
-    place_within(kernel, blocks, earlier, MOST_WORK).map(|(kernel, _)| kernel)
+    if !has_accesses(&kernel) {
+        return Some(kernel);
+    }
+    let mut pass = placed_within(&kernel, blocks, earlier, MOST_WORK)?;
+    // Whatever places took.
+    pass.work.set(0);
+    shared_allocation::share(&mut pass);
+    Some(with_barriers(pass.finish(), kernel))
 }
 
 /// The same for a kernel of one entry point and any number of blocks.
@@ -90,14 +99,21 @@ pub(super) fn place_alone(kernel: Kernel) -> Option<Kernel> {
     place(kernel, None, &mut Placement::default())
 }
 
-/// The same, with so much work before barriers stay where they are; and how much it was.
-fn place_within(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement, most: u64) -> Option<(Kernel, u64)> {
+/// Whether a kernel has something that barriers order.
+fn has_accesses(kernel: &Kernel) -> bool {
     let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. });
-    if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
-        return Some((kernel, 0));
-    }
-    let mut pass = Pass::new(&kernel, blocks);
-    let as_earlier = earlier.of(&kernel).is_some_and(|placed| {
+    !kernel.buffers.is_empty() || kernel.regions.iter().flat_map(|r| &r.statements).any(arrives)
+}
+
+/// The barriers, with so much work before they stay where they are.
+fn placed_within<'a>(
+    kernel: &'a Kernel,
+    blocks: Option<&'a Expr>,
+    earlier: &mut Placement,
+    most: u64,
+) -> Option<Pass<'a>> {
+    let mut pass = Pass::new(kernel, blocks);
+    let as_earlier = earlier.of(kernel).is_some_and(|placed| {
         pass.placed = placed.into();
         pass.holds()
     });
@@ -113,9 +129,9 @@ fn place_within(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement, 
         choice.sink();
         choice.weaken();
     }
-    let (placed, work) = (choice.pass.placed.take(), choice.pass.work.get());
-    *earlier = Placement::new(&kernel, &placed);
-    Some((with_barriers(kernel, placed), work))
+    let pass = choice.pass;
+    *earlier = Placement::new(kernel, &pass.placed.borrow());
+    Some(pass)
 }
 
 /// Where the barriers of an entry point are, in the words of any other one that does the same in the same order.
@@ -279,8 +295,10 @@ impl Choice<'_> {
     }
 }
 
-/// The kernel with these barriers. A role that waits for others of its cluster gets a barrier to meet at.
-fn with_barriers(mut kernel: Kernel, placed: Placed) -> Kernel {
+/// The kernel with these barriers, and buffers in the memory of others. A role that waits for others of its cluster
+/// gets a barrier to meet at.
+fn with_barriers((placed, alias_of): (Placed, Vec<BufferId>), mut kernel: Kernel) -> Kernel {
+    kernel.alias_of = alias_of;
     // From the back, so that positions stay right.
     for ((region, at), barrier) in placed.into_iter().rev() {
         let kind = match barrier {

@@ -9,6 +9,13 @@ use crate::kernel_ir::{
     Workspace, verify,
 };
 
+/// A kernel with its barriers, found within so much work; and how much it was.
+fn within(kernel: Kernel, earlier: &mut Placement, most: u64) -> Option<(Kernel, u64)> {
+    let pass = placed_within(&kernel, None, earlier, most)?;
+    let work = pass.work.get();
+    Some((with_barriers(pass.finish(), kernel), work))
+}
+
 fn builder() -> (Builder, BufferId, ValueId) {
     block_of(64)
 }
@@ -483,7 +490,7 @@ fn barriers_stay_beyond_the_limit_of_work() {
         b.finish().unwrap()
     };
     let kept = |most: u64| {
-        let (kernel, work) = place_within(kernel(), None, &mut Placement::default(), most).expect("ordered");
+        let (kernel, work) = within(kernel(), &mut Placement::default(), most).expect("ordered");
         assert!(Pass::new(&kernel, None).holds());
         let in_loops = kernel.regions[1..].iter().flat_map(|r| &r.statements);
         (in_loops.filter(|s| s.kind == StatementKind::BarSync).count(), work)
@@ -629,8 +636,8 @@ fn entry_points_take_barriers_from_each_other() {
     };
     let mut earlier = Placement::default();
     let mut with = |kernel: Kernel| {
-        let (own, alone) = place_within(kernel.clone(), None, &mut Placement::default(), MOST_WORK).expect("ordered");
-        let (kernel, work) = place_within(kernel, None, &mut earlier, MOST_WORK).expect("ordered");
+        let (own, alone) = within(kernel.clone(), &mut Placement::default(), MOST_WORK).expect("ordered");
+        let (kernel, work) = within(kernel, &mut earlier, MOST_WORK).expect("ordered");
         assert!(Pass::new(&kernel, None).holds());
         assert_eq!(kernel.to_string(), own.to_string());
         (count(&kernel), work < alone)
