@@ -97,6 +97,18 @@ impl Modifier {
     }
 }
 
+impl Modifier {
+    /// Its spelling, if it has one of its own; a shape is written by its numbers.
+    pub const fn text(self) -> Option<&'static str> {
+        match self {
+            Modifier::Type(ty) => Some(ty.text()),
+            Modifier::Space(space) => Some(space.text()),
+            Modifier::Flag(flag) => Some(flag.text()),
+            Modifier::Shape(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Modifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -377,10 +377,20 @@ impl RegTable {
 
     /// Name of a register as printed: `%r5`.
     pub fn name(&self, reg: RegId) -> String {
-        match self.get(reg) {
-            None => format!("%invalid{}", reg.0),
-            Some(Register { name, number: None, .. }) => self.names[*name as usize].clone(),
-            Some(Register { name, number: Some(number), .. }) => format!("{}{number}", self.names[*name as usize]),
+        let mut name = String::new();
+        self.print(reg, &mut name);
+        name
+    }
+
+    /// Writes that name.
+    pub(crate) fn print(&self, reg: RegId, out: &mut String) {
+        let (name, number) = match self.get(reg) {
+            None => ("%invalid", Some(reg.0)),
+            Some(register) => (self.names[register.name as usize].as_str(), register.number),
+        };
+        out.push_str(name);
+        if let Some(number) = number {
+            push_number(number, out);
         }
     }
 
@@ -402,4 +412,12 @@ impl RegTable {
         self.regs.push(register);
         RegId((self.regs.len() - 1) as u32)
     }
+}
+
+/// Writes a number: most of what is printed are numbers of registers, for which `write!` takes ten times as long.
+fn push_number(number: u32, out: &mut String) {
+    if number >= 10 {
+        push_number(number / 10, out);
+    }
+    out.push(char::from(b'0' + (number % 10) as u8));
 }

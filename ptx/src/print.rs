@@ -9,7 +9,7 @@ use crate::inst::Inst;
 use crate::module::{
     Directive, Function, FunctionKind, Initializer, Item, Linkage, Module, RegEntry, Statement, Variable,
 };
-use crate::operand::{Address, AddressBase, Immediate, Operand, RegId, Symbol, VarId};
+use crate::operand::{Address, AddressBase, Immediate, Operand, Symbol, VarId};
 use crate::types::StateSpace;
 
 impl fmt::Display for Module {
@@ -229,7 +229,7 @@ fn print_body(
                         out.push_str(", ");
                     }
                     match entry {
-                        RegEntry::Single(reg) => out.push_str(&function.regs.name(*reg)),
+                        RegEntry::Single(reg) => function.regs.print(*reg, out),
                         RegEntry::Range { prefix, regs } => write!(out, "{prefix}<{}>", regs.len())?,
                     }
                 }
@@ -276,11 +276,17 @@ fn print_body(
 
 fn print_inst(module: &Module, function: &Function, inst: &Inst, out: &mut String) -> fmt::Result {
     if let Some(guard) = inst.guard {
-        write!(out, "@{}{} ", if guard.negated { "!" } else { "" }, function.regs.name(guard.reg))?;
+        out.push_str(if guard.negated { "@!" } else { "@" });
+        function.regs.print(guard.reg, out);
+        out.push(' ');
     }
     out.push_str(inst.form().mnemonic);
     for modifier in &inst.modifiers {
-        write!(out, ".{modifier}")?;
+        out.push('.');
+        match modifier.text() {
+            Some(text) => out.push_str(text),
+            None => write!(out, "{modifier}")?,
+        }
     }
     for (index, operand) in inst.operands.iter().enumerate() {
         out.push_str(if index == 0 { " " } else { ", " });
@@ -311,10 +317,10 @@ fn print_operand(module: &Module, function: &Function, operand: &Operand, out: &
         Ok(())
     };
     match operand {
-        Operand::Reg(reg) => out.push_str(&reg_name(function, *reg)),
+        Operand::Reg(reg) => function.regs.print(*reg, out),
         Operand::NotReg(reg) => {
             out.push('!');
-            out.push_str(&reg_name(function, *reg));
+            function.regs.print(*reg, out);
         }
         Operand::Sink => out.push('_'),
         Operand::Imm(value) => write!(out, "{value}")?,
@@ -351,15 +357,11 @@ fn print_operand(module: &Module, function: &Function, operand: &Operand, out: &
 
 fn print_address(module: &Module, function: &Function, address: Address, out: &mut String) -> fmt::Result {
     match address.base {
-        AddressBase::Reg(reg) => out.push_str(&reg_name(function, reg)),
+        AddressBase::Reg(reg) => function.regs.print(reg, out),
         AddressBase::Symbol(symbol) => out.push_str(symbol_name(module, Some(function), symbol)),
         AddressBase::Absolute => return write!(out, "{}", address.offset),
     }
     if address.offset != 0 { write!(out, "+{}", address.offset) } else { Ok(()) }
-}
-
-fn reg_name(function: &Function, reg: RegId) -> String {
-    function.regs.name(reg)
 }
 
 fn label_name(function: &Function, index: usize) -> &str {
