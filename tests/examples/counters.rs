@@ -1,8 +1,6 @@
 //! What kernels of several stages read, write and wait for, as the emulator counts it: each input byte once and in
 //! whole sectors, halos by their arithmetic, no bank conflicts.
 
-use std::path::Path;
-
 use crate::support::finished;
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
@@ -37,7 +35,7 @@ fn count(info: &KernelInfo, dims: &[i64]) -> Counted {
 
 /// Of the first kernel of an example.
 fn example(name: &str, dims: &[i64]) -> Counted {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{name}.rs"));
+    let path = xtask::root().join("examples").join(format!("{name}.rs"));
     let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
     let first = source.kernels().next().expect("an example has a kernel");
     count(first.kernel.info.as_ref().expect("no error, so a kernel"), dims)

@@ -2,13 +2,12 @@
 //! shows as a readable difference. `cargo xtask bless` rewrites them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use tilewright_cli::source::SourceFile;
 
 /// What each file in `tests/golden` should hold.
 fn expected() -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = xtask::root();
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(root.join("examples")).expect("examples").flatten() {
         let path = entry.path();
@@ -30,7 +29,7 @@ fn expected() -> BTreeMap<String, String> {
 
 #[test]
 fn examples_compile_to_the_golden_files() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let folder = xtask::root().join("tests/golden");
     let expected = expected();
     assert!(expected.len() >= 12, "{} files", expected.len());
     if std::env::var_os("TILEWRIGHT_BLESS").is_some() {

@@ -1,15 +1,13 @@
 //! The examples that hand values from stage to stage or combine threads, at awkward sizes: what they print is tested
 //! here.
 
-use std::path::Path;
-
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::source::SourceFile;
 use tilewright_cli::trial::Trial;
 
 /// Runs every kernel of an example with each list of sizes that its facts allow, some of them; the explanations.
 fn check(example: &str, sizes: &[&[i64]]) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{example}.rs"));
+    let path = xtask::root().join("examples").join(format!("{example}.rs"));
     let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
     let findings = source.findings();
     assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);

@@ -1,7 +1,5 @@
 //! Proposed edits, done: on every wrong example of the pages, and on every case of the UI tests.
 
-use std::path::Path;
-
 use proc_macro2::{TokenStream, TokenTree};
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Diagnostic, Level};
@@ -33,7 +31,7 @@ fn invocations(stream: TokenStream, found: &mut Vec<TokenStream>) {
 
 /// Everything that is refused on purpose: where it stands, and the contents of a `schedule!`.
 fn sources() -> Vec<(String, TokenStream)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = xtask::root();
     let mut list = Vec::new();
     for &code in Code::ALL {
         let page = code.row().page();

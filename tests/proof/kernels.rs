@@ -1,7 +1,7 @@
 //! The separate checker of `kernel_ir` over real kernels: what the compiler derives holds for it too, and no derived
 //! statement can be missed without its notice.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::support::Draw;
 use crate::with_first;
@@ -24,7 +24,7 @@ const BUDGET: u64 = 1_000_000;
 /// Files with kernels: the examples, and the tests that run kernels.
 fn files() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut open: Vec<PathBuf> = ["examples", "tests"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join(f)).into();
+    let mut open: Vec<PathBuf> = ["examples", "tests"].map(|f| xtask::root().join(f)).into();
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
             let path = entry.path();
@@ -264,7 +264,7 @@ fn changes_that_the_emulator_notices_are_noticed() {
 
 /// The kernel of a file.
 fn kernel(file: &str, name: &str) -> Compiled {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let path = xtask::root().join(file);
     let source = SourceFile::read(&path.to_string_lossy()).expect(file);
     source.kernels().find(|found| found.kernel.ast.name.text == name).expect(name).kernel.clone()
 }

@@ -1,9 +1,7 @@
 //! `cargo xtask bless` and `cargo xtask tidy`: runs of tests that rewrite what they expect, or that guard the
 //! repository's order.
 
-use std::path::Path;
-
-use crate::{Failure, cargo, root, run};
+use crate::{Failure, cargo, run};
 
 /// Refreshes every expected output; `git diff` then shows what changed.
 ///
@@ -11,7 +9,7 @@ use crate::{Failure, cargo, root, run};
 /// A test fails for another reason than an outdated expectation.
 pub fn bless() -> Result<(), Failure> {
     run(cargo()
-        .args(["test", "--quiet", "-p", "tilewright-workspace", "--test", "examples", "golden"])
+        .args(["test", "--quiet", "-p", "tilewright-tests", "--test", "examples", "golden"])
         .env("TILEWRIGHT_BLESS", "1"))?;
     let inline =
         ["kernel", "ptx", "theory", "ir", "compiler", "cli"].map(|name| format!("--package=tilewright-{name}"));
@@ -30,23 +28,10 @@ pub fn bless() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the tests named `tidy`, wherever they are.
+/// Runs the tests of the repository's own order.
 ///
 /// # Errors
-/// A test fails, or there is none.
+/// A test fails.
 pub fn tidy() -> Result<(), Failure> {
-    let mut packages = Vec::new();
-    for package in ["", "ui-tests", "xtask", "runtime", "compiler"] {
-        if Path::new(&root().join(package)).join("tests/tidy.rs").is_file() {
-            packages.push(package);
-        }
-    }
-    if packages.is_empty() {
-        return Err("no package has a test `tidy`".to_owned());
-    }
-    for package in packages {
-        let manifest = root().join(package).join("Cargo.toml");
-        run(cargo().args(["test", "--quiet", "--test", "tidy", "--manifest-path"]).arg(manifest))?;
-    }
-    Ok(())
+    run(cargo().args(["test", "--quiet", "-p", "tilewright-tests", "--test", "tidy"]))
 }

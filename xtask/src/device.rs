@@ -28,7 +28,7 @@ pub(crate) const ROWS: &str = include_str!("device/rows.json");
 /// A build fails, a file cannot be written, or the archive is too large.
 pub fn bundle() -> Result<(), Failure> {
     let strip = |command: &mut std::process::Command| run(command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols"));
-    strip(cargo().args(["build", "--release", "-p", "tilewright-workspace", "--examples"]))?;
+    strip(cargo().args(["build", "--release", "-p", "tilewright-examples", "--examples"]))?;
     strip(cargo().args(["build", "--release", "-p", "xtask", "--bin", "device-check"]))?;
     strip(cargo().args(["build", "--release", "-p", "tilewright-cli"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |t| root().join(t));

@@ -217,7 +217,8 @@ fn hint(elapsed: Duration) {
     }
     ONCE.call_once(|| {
         eprintln!(
-            "note: the emulator is not optimised in this build; add this to Cargo.toml, it is many times faster:\n\n\
+            "note: the emulator is not optimised in this build; with `--release`, or with this in Cargo.toml, it is many \
+             times faster:\n\n\
              [profile.dev.package]\ntilewright = {{ opt-level = 3 }}\ntilewright-emulator = {{ opt-level = 3 }}\n"
         );
     });

@@ -12,8 +12,8 @@ use crate::{Failure, kernels, ops, root};
 
 /// Folders of Rust files with kernels, right and wrong ones, relative to the root. The last lies beside the repository,
 /// if it is there.
-const FOLDERS: [&str; 7] =
-    ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
+const FOLDERS: [&str; 6] =
+    ["examples", "tests", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.
 const PAGES: [(&str, &str); 4] =
     [("docs", "md"), ("campaign/found", "txt"), ("campaign/written", "txt"), ("mutants/kernels", "txt")];

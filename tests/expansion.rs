@@ -1,7 +1,7 @@
 //! Time that `schedule!` adds to a build: one call of `compile_to` for each kernel of the examples, and its phases.
 //!
-//! `cargo bench --bench expansion --profile dev` measures a build in which macros are optimised a little (the compiler
-//! at opt-level 1); `bench/README.md` says how to measure one without.
+//! `cargo bench --bench expansion --profile test` measures a build in which macros are optimised a little (the compiler
+//! at opt-level 1), `--profile dev` one without.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use tilewright_compiler::trial::Depth;
 
 /// A `schedule!` of an example: the example's name and the text inside the braces.
 static INVOCATIONS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut found = Vec::new();
     let entries = std::fs::read_dir(&folder).expect("examples");
     for path in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "rs")) {
