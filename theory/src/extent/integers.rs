@@ -9,11 +9,9 @@
 //! else says nothing. The work is counted in expressions that are looked at, so that it ends at the same point
 //! everywhere.
 
-use std::collections::BTreeMap;
-
 use super::expr::{Atom, Expr, Var, gcd};
 use super::linear::System;
-use super::range::{bound_without, collapse, may_collapse};
+use super::range::{collapsed, term_bound};
 use super::search::Budget;
 
 /// Times that every inequality narrows ranges before something else is tried.
@@ -28,10 +26,11 @@ const ELIMINATION: u64 = 40;
 /// Least and largest value, where there are such.
 type Ends = (Option<i128>, Option<i128>);
 
-/// A conjunction over integers.
+/// A conjunction over integers. Variables are numbered from 0 without large gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Integers {
-    ranges: BTreeMap<Var, Ends>,
+    /// Of each variable; none is known of those beyond.
+    ranges: Vec<Ends>,
     /// What is not negative.
     rows: Vec<Expr>,
     /// What is zero.
@@ -54,7 +53,7 @@ impl Integers {
 
     /// Adds that a variable is in a range.
     pub fn within(&mut self, var: Var, (least, most): Ends) {
-        let ends = self.ranges.entry(var).or_default();
+        let ends = range(&mut self.ranges, var);
         ends.0 = ends.0.max(least);
         ends.1 = [ends.1, most].into_iter().flatten().min();
     }
@@ -70,8 +69,8 @@ impl Integers {
     }
 
     /// Whether there is provably no solution.
-    pub fn has_no_solution(&self, work: &mut Budget) -> bool {
-        self.clone().refuted(SPLITS, work)
+    pub fn has_no_solution(self, work: &mut Budget) -> bool {
+        self.refuted(SPLITS, work)
     }
 
     fn refuted(mut self, splits: u32, work: &mut Budget) -> bool {
@@ -89,13 +88,13 @@ impl Integers {
         if self.system().is_infeasible() {
             return true;
         }
-        let few = |(var, ends): (&Var, &Ends)| match *ends {
+        let few = |(var, ends): (Var, &Ends)| match *ends {
             (Some(least), Some(most)) => {
-                (most - least < VALUES && self.mentions(*var)).then_some((most - least, *var, least, most))
+                (most - least < VALUES && self.mentions(var)).then_some((most - least, var, least, most))
             }
             _ => None,
         };
-        let Some((_, var, least, most)) = self.ranges.iter().filter_map(few).min().filter(|_| splits > 0) else {
+        let Some((_, var, least, most)) = (0..).zip(&self.ranges).filter_map(few).min().filter(|_| splits > 0) else {
             return false;
         };
         (least..=most).all(|value| {
@@ -106,7 +105,7 @@ impl Integers {
     }
 
     fn mentions(&self, var: Var) -> bool {
-        self.rows.iter().chain(&self.equations).any(|e| e.vars().contains(&var))
+        self.rows.iter().chain(&self.equations).any(|e| e.mentions(&|v| v == var))
     }
 
     /// What the test by elimination gets.
@@ -116,7 +115,7 @@ impl Integers {
         vars.sort_unstable();
         vars.dedup();
         for var in vars {
-            let (least, most) = self.ranges.get(&var).copied().unwrap_or_default();
+            let (least, most) = ends(&self.ranges, var);
             if let Some(least) = least {
                 system.at_least(var, least);
             }
@@ -147,7 +146,7 @@ impl Integers {
         let solved = self.equations.iter().enumerate().find_map(|(at, e)| Some((at, unit(e)?)));
         let Some((at, (var, value))) = solved else { return Turn::Same };
         self.equations.swap_remove(at);
-        let (least, most) = self.ranges.remove(&var).unwrap_or_default();
+        let (least, most) = std::mem::take(range(&mut self.ranges, var));
         self.rows.extend(least.map(|least| value.sub(&Expr::constant(least))));
         self.rows.extend(most.map(|most| Expr::constant(most).sub(&value)));
         let put = |e: &mut Expr| *e = e.substitute(&|v| (v == var).then(|| value.clone()));
@@ -158,15 +157,14 @@ impl Integers {
     /// Decides what ranges decide, and divides by common factors; false if that leaves no solution.
     fn simplify(&mut self) -> bool {
         let ranges = &self.ranges;
-        let range = |v: Var| match ranges.get(&v) {
-            Some(&(Some(least), Some(most))) => Some((least, most)),
+        let range = |v: Var| match ends(ranges, v) {
+            (Some(least), Some(most)) => Some((least, most)),
             _ => None,
         };
         let mut holds = true;
         let mut keep = |e: &mut Expr, is_zero: bool| {
-            // Most stay as they are, and need not be copied.
-            if may_collapse(e, &range) {
-                *e = collapse(e, &range);
+            if let Some(simpler) = collapsed(e, &range) {
+                *e = simpler;
             }
             if e.is_unknown() {
                 return false;
@@ -187,30 +185,31 @@ impl Integers {
         };
         self.rows.retain_mut(|e| keep(e, false));
         self.equations.retain_mut(|e| keep(e, true));
-        self.rows.sort();
-        self.rows.dedup();
-        self.equations.sort();
-        self.equations.dedup();
+        for list in [&mut self.rows, &mut self.equations] {
+            // After the first time few are out of place.
+            if !list.windows(2).all(|pair| pair[0] < pair[1]) {
+                list.sort();
+                list.dedup();
+            }
+        }
         holds
     }
 
     /// Narrows ranges once by every expression; whether one became narrower, none if one is empty.
     fn narrow(&mut self) -> Option<bool> {
+        let Self { ranges, rows, equations } = self;
         let mut changed = false;
-        let equations = |sign: i128| self.equations.iter().map(move |e| (e, sign));
-        for (e, sign) in self.rows.iter().map(|e| (e, 1)).chain(equations(1)).chain(equations(-1)) {
+        let mut bounds = Bounds::default();
+        let signed = |sign: i128| equations.iter().map(move |e| (e, sign));
+        for (e, sign) in rows.iter().map(|e| (e, 1)).chain(signed(1)).chain(signed(-1)) {
+            bounds.find(e, sign, ranges);
             for (at, term) in e.terms().iter().enumerate() {
                 let &[Atom::Var(var)] = &term.atoms[..] else { continue };
-                let ends = &self.ranges;
-                let end = |v: Var, upper: bool| ends.get(&v).and_then(|ends| if upper { ends.1 } else { ends.0 });
-                // Of the other terms.
-                let Some(most) = bound_without(e, at, sign > 0, &end).and_then(|n| n.checked_mul(sign)) else {
-                    continue;
-                };
+                let Some(most) = bounds.of_others(at) else { continue };
                 // coefficient · var ≥ −most
                 let c = term.coefficient * sign;
                 let Some(least) = most.checked_neg() else { continue };
-                let (low, high) = self.ranges.get(&var).copied().unwrap_or_default();
+                let (low, high) = ends(ranges, var);
                 let new = if c > 0 {
                     (low.max(Some(least.div_euclid(c) + i128::from(least.rem_euclid(c) != 0))), high)
                 } else {
@@ -224,11 +223,65 @@ impl Integers {
                 }
                 if new != (low, high) {
                     changed = true;
-                    self.ranges.insert(var, new);
+                    *range(ranges, var) = new;
+                    bounds.find(e, sign, ranges);
                 }
             }
         }
         Some(changed)
+    }
+}
+
+/// Least and largest value of a variable, where these are known.
+fn ends(ranges: &[Ends], var: Var) -> Ends {
+    ranges.get(var as usize).copied().unwrap_or_default()
+}
+
+/// The same, to be changed.
+fn range(ranges: &mut Vec<Ends>, var: Var) -> &mut Ends {
+    let var = var as usize;
+    if var >= ranges.len() {
+        ranges.resize(var + 1, Ends::default());
+    }
+    &mut ranges[var]
+}
+
+/// What each term of a sum can be at most.
+#[derive(Default)]
+struct Bounds {
+    /// None for one that has no bound.
+    of_terms: Vec<Option<i128>>,
+    /// How many have none, and the sum of the others.
+    open: usize,
+    sum: i128,
+}
+
+impl Bounds {
+    /// Of the terms of sign · e, where variables have ranges.
+    fn find(&mut self, e: &Expr, sign: i128, ranges: &[Ends]) {
+        let end = |v: Var, upper: bool| {
+            let (least, most) = ends(ranges, v);
+            if upper { most } else { least }
+        };
+        self.of_terms.clear();
+        (self.open, self.sum) = (0, 0);
+        for term in e.terms() {
+            let bound = term_bound(term, sign > 0, &end).and_then(|n| n.checked_mul(sign));
+            // What is too large is no bound.
+            let sum = bound.and_then(|n| self.sum.checked_add(n));
+            self.open += usize::from(sum.is_none());
+            self.sum = sum.unwrap_or(self.sum);
+            self.of_terms.push(bound.filter(|_| sum.is_some()));
+        }
+    }
+
+    /// What all but one can be together.
+    fn of_others(&self, at: usize) -> Option<i128> {
+        match self.of_terms[at] {
+            Some(own) if self.open == 0 => self.sum.checked_sub(own),
+            None if self.open == 1 => Some(self.sum),
+            _ => None,
+        }
     }
 }
 
@@ -255,7 +308,7 @@ mod tests {
     }
 
     fn never(integers: &Integers) -> bool {
-        integers.has_no_solution(&mut Budget::new(100_000))
+        integers.clone().has_no_solution(&mut Budget::new(100_000))
     }
 
     /// Elements t + 33·k of two threads; rows q of a tile with r < N ≤ 40 columns at a pitch of 40, of which the first

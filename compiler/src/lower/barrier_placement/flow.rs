@@ -199,8 +199,8 @@ impl<'a> Pass<'a> {
         for (at, statement) in statements.iter().enumerate() {
             let position = (region, at);
             self.wait_where_placed(position, &mut paths)?;
-            let has_parts = statement.kind.effects().inside.regions().next().is_some();
-            let mut before = (self.on_demand && has_parts).then(|| paths.clone());
+            let has_parts = || statement.kind.effects().inside.regions().next().is_some();
+            let mut before = (self.on_demand && has_parts()).then(|| paths.clone());
             paths = loop {
                 let had = self.placed_at(position);
                 match self.statement(position, depth, paths) {
@@ -250,6 +250,8 @@ impl<'a> Pass<'a> {
                 otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
             }
             StatementKind::Loop(l) => paths = self.iterations(l, depth, paths)?,
+            // Most of a kernel computes values, which waits for nothing.
+            StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..) => {}
             kind => {
                 let first = self.first.contains(&region);
                 let place = Place { region, first, group: self.dependences.group(region, at) };
