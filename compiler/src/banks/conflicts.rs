@@ -122,10 +122,10 @@ impl<'a> Around<'a> {
         let layout = staged.layout(swizzle);
         // Every lane of every iteration asks: one list for all.
         let numbers = RefCell::new(vec![0; offsets.len()]);
-        let byte = |values: &[i128], _: i128| {
+        let byte = |offsets: &[Option<i128>], _: &[i128], _: i128| {
             let mut numbers = numbers.borrow_mut();
             for (axis, offset) in offsets.iter().enumerate() {
-                let number = offset.eval(values)?;
+                let number = (*offset)?;
                 if number < 0 || number >= staged.axes[axis].region.extent {
                     return None;
                 }
@@ -137,7 +137,7 @@ impl<'a> Around<'a> {
         let variables = offsets.iter().flat_map(Expr::vars).collect();
         let (is_write, bytes) = (access.is_write, staged.element.bytes());
         let shape = Shape { inner: &access.inner, in_terms: access.in_terms, is_write, run, bytes };
-        walk.degree(shape, &Where { variables, byte: &byte }, POINTS)
+        walk.degree(shape, &Where { variables, sums: offsets, byte: &byte }, POINTS)
     }
 
     /// The accesses of the buffers of the stage with a position, each with the stage that makes it.
@@ -211,20 +211,27 @@ impl<'a> Around<'a> {
         }
         let (columns, swizzle) = (layout.columns, XorSwizzle::new(layout.swizzle, bytes));
         let offset = columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
-        let byte = |values: &[i128], thread: i128| {
-            let inside = |(c, along): (&Expr, &schedule::Along)| {
-                c.eval(values).is_some_and(|n| along.most.as_constant().is_some_and(|most| (0..most).contains(&n)))
+        let most: Vec<Option<i128>> = holds.coordinates.iter().map(|along| along.most.as_constant()).collect();
+        let mut sums = coordinates;
+        let axes = sums.len();
+        // What has exclusive ors is no sum of what the walk knows.
+        sums.extend(opaque.is_empty().then(|| offset.clone()));
+        let byte = |sums: &[Option<i128>], values: &[i128], thread: i128| {
+            let (coordinates, offsets) = sums.split_at(axes);
+            let inside = |(n, most): (&Option<i128>, &Option<i128>)| {
+                n.zip(*most).is_some_and(|(n, most)| (0..most).contains(&n))
             };
-            if !coordinates.iter().zip(&holds.coordinates).all(inside) {
+            if !coordinates.iter().zip(&most).all(inside) {
                 return None;
             }
-            let at = evaluate(&offset, &opaque, values)? + columns.map_or(0, |columns| columns.start(thread));
+            let offset = offsets.first().map_or_else(|| evaluate(&offset, &opaque, values), |known| *known);
+            let at = offset? + columns.map_or(0, |columns| columns.start(thread));
             let at = swizzle.of(&mut Numbers(&[]), &at);
             u64::try_from(at * i128::from(bytes)).ok()
         };
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
-        Some((walk.degree(shape, &Where { variables, byte: &byte }, points)?, run))
+        Some((walk.degree(shape, &Where { variables, sums, byte: &byte }, points)?, run))
     }
 
     /// Lanes of a vector that an access takes together.
@@ -359,9 +366,6 @@ fn shown(degree: &Degree) -> Cycles {
 
 /// The value of an expression with exclusive ors.
 fn evaluate(e: &Expr, opaque: &[Xor], values: &[i128]) -> Option<i128> {
-    if opaque.is_empty() {
-        return e.eval(values);
-    }
     let mut known: Vec<(Var, i128)> = Vec::with_capacity(opaque.len());
     let value = |e: &Expr, known: &[(Var, i128)]| {
         let of = |v: Var| known.iter().find(|k| k.0 == v).map(|k| Expr::constant(k.1));

@@ -41,8 +41,36 @@ pub struct Shape<'a> {
 pub struct Where<'a> {
     /// Variables that it depends on.
     pub variables: Vec<Var>,
-    /// The byte in the slot, given all variables and the thread; none where the lane has no element.
-    pub byte: &'a dyn Fn(&[i128], i128) -> Option<u64>,
+    /// What it is computed from.
+    pub sums: Vec<Expr>,
+    /// The byte in the slot, given the values of these, all variables and the thread; none where the lane has no
+    /// element.
+    pub byte: &'a dyn Fn(&[Option<i128>], &[i128], i128) -> Option<u64>,
+}
+
+/// An expression by what its terms depend on: most depend on the thread alone, or on loops alone, and are evaluated once
+/// a thread or once an iteration.
+struct Sum {
+    of_thread: Expr,
+    /// Its value for each thread, once it was looked at.
+    known: Vec<Option<Option<i128>>>,
+    of_loops: Expr,
+    /// Its value in this iteration.
+    now: Option<i128>,
+    others: Expr,
+}
+
+impl Sum {
+    /// What an iteration says of it.
+    fn begin(&mut self, values: &[i128]) {
+        self.now = self.of_loops.eval(values);
+    }
+
+    /// Its value for a thread.
+    fn value(&mut self, thread: i128, values: &[i128]) -> Option<i128> {
+        let own = (*self.known.get_mut(thread as usize)?.get_or_insert_with(|| self.of_thread.eval(values)))?;
+        own.checked_add(self.now?)?.checked_add(self.others.eval(values)?)
+    }
 }
 
 /// What a variable is.
@@ -124,6 +152,9 @@ impl<'a> Walk<'a> {
     pub fn degree(&self, shape: Shape<'_>, place: &Where<'_>, points: usize) -> Option<Degree> {
         let conditions = self.conditions(shape);
         let mut loops = self.loops(shape, place, &conditions)?;
+        let mut conditions: Vec<Sum> = conditions.iter().map(|e| self.sum(e)).collect();
+        let mut sums: Vec<Sum> = place.sums.iter().map(|e| self.sum(e)).collect();
+        let mut found_sums = vec![None; sums.len()];
         let warps = (self.threads + WARP - 1).div_euclid(WARP);
         let complete = shorten(&mut loops, (points as i128 / warps).max(1));
         let together = shape.run * shape.bytes;
@@ -132,6 +163,8 @@ impl<'a> Walk<'a> {
         let mut values = vec![0; self.variables(shape)];
         let mut inner = vec![0; shape.inner.len()];
         let mut counts = vec![0; loops.len()];
+        let threads: Vec<Option<Vec<(usize, i128)>>> =
+            (0..warps.min(points as i128) * WARP).map(|thread| self.numbers(thread, shape)).collect();
         loop {
             for ((var, _, step, _), count) in loops.iter().zip(&counts) {
                 match shape.inner.iter().position(|axis| axis.var as usize == *var) {
@@ -139,11 +172,16 @@ impl<'a> Walk<'a> {
                     None => values[*var] = count * step,
                 }
             }
+            conditions.iter_mut().chain(&mut sums).for_each(|sum| sum.begin(&values));
             for warp in 0..warps.min(points as i128) {
                 let mut lane = |lane: i128| {
                     let thread = warp * WARP + lane;
-                    let takes_part = self.lane(thread, (shape, &inner), &conditions, &mut values);
-                    takes_part.then(|| (place.byte)(&values, thread)).flatten()
+                    self.lane(threads[thread as usize].as_deref()?, (shape, &inner), &mut values)?;
+                    if !conditions.iter_mut().all(|e| e.value(thread, &values).is_some_and(|n| n >= 0)) {
+                        return None;
+                    }
+                    found_sums.iter_mut().zip(&mut sums).for_each(|(value, sum)| *value = sum.value(thread, &values));
+                    (place.byte)(&found_sums, &values, thread)
                 };
                 let first: Vec<Option<u64>> = (0..WARP).map(&mut lane).collect();
                 for piece in (0..together).step_by(bytes as usize) {
@@ -245,47 +283,61 @@ impl<'a> Walk<'a> {
         Some(loops)
     }
 
-    /// Sets the variables that tell threads apart, and those of inner reductions, which are so far from their lower
-    /// ends; whether the thread accesses something.
-    fn lane(
-        &self,
-        thread: i128,
-        (shape, inner): (Shape<'_>, &[i128]),
-        conditions: &[Expr],
-        values: &mut [i128],
-    ) -> bool {
-        let stage = &self.analysed.stage;
-        if thread >= self.threads {
-            return false;
+    /// The terms of an expression that is known.
+    fn sum(&self, e: &Expr) -> Sum {
+        let of = |v: Var| (v as usize).checked_sub(self.dims).and_then(|n| self.values.get(n));
+        let is_of_thread = |v: Var| matches!(of(v), Some(Value::Thread(_)));
+        let is_loop = |v: Var| matches!(of(v), Some(Value::Loop(_)));
+        let [mut of_thread, mut of_loops, mut others] = [0; 3].map(Expr::constant);
+        for term in e.terms() {
+            let term = Expr::from_atoms(&term.atoms).scale(term.coefficient);
+            let part = match (term.mentions(&|v| !is_of_thread(v)), term.mentions(&|v| !is_loop(v))) {
+                (false, _) => &mut of_thread,
+                (true, false) => &mut of_loops,
+                (true, true) => &mut others,
+            };
+            *part = part.add(&term);
         }
-        if stage.beside.is_some() && self.alike.at(thread) != 0 {
-            return false;
+        Sum { of_thread, known: vec![None; self.threads as usize], of_loops, now: None, others }
+    }
+
+    /// The variables that tell threads apart, for one thread; none if it accesses nothing.
+    fn numbers(&self, thread: i128, shape: Shape<'_>) -> Option<Vec<(usize, i128)>> {
+        let stage = &self.analysed.stage;
+        if thread >= self.threads || stage.beside.is_some() && self.alike.at(thread) != 0 {
+            return None;
+        }
+        let mut numbers = Vec::new();
+        for (n, value) in self.values.iter().enumerate() {
+            let Value::Thread(digit) = value else { continue };
+            let Digit { of, idles } = &self.digits[*digit];
+            let number = of.path.at(thread);
+            let own = self.dims + n >= self.own;
+            let repeats = own && shape.is_write && of.reduced && number != 0;
+            if (*idles && !(0..of.extent).contains(&number)) || repeats {
+                return None;
+            }
+            numbers.push((self.dims + n, number));
+        }
+        Some(numbers)
+    }
+
+    /// Sets the variables that tell threads apart, what depends on them, and those of inner reductions, which are so
+    /// far from their lower ends; none if that has no value.
+    fn lane(&self, numbers: &[(usize, i128)], (shape, inner): (Shape<'_>, &[i128]), values: &mut [i128]) -> Option<()> {
+        for (var, number) in numbers {
+            values[*var] = *number;
         }
         for (n, value) in self.values.iter().enumerate() {
-            values[self.dims + n] = match value {
-                Value::Loop(_) => continue,
-                Value::Xor(a, b) => match (a.eval(values), b.eval(values)) {
-                    (Some(a), Some(b)) => a ^ b,
-                    _ => return false,
-                },
-                Value::Thread(digit) => {
-                    let Digit { of, idles } = &self.digits[*digit];
-                    let number = of.path.at(thread);
-                    let own = self.dims + n >= self.own;
-                    let repeats = own && shape.is_write && of.reduced && number != 0;
-                    if (*idles && !(0..of.extent).contains(&number)) || repeats {
-                        return false;
-                    }
-                    number
-                }
-            };
+            if let Value::Xor(a, b) = value {
+                values[self.dims + n] = a.eval(values)? ^ b.eval(values)?;
+            }
         }
         // Axes of inner reductions count from their lower ends.
         for (axis, count) in shape.inner.iter().zip(inner) {
-            let Some(lower) = axis.lower.eval(values) else { return false };
-            values[axis.var as usize] = lower + count;
+            values[axis.var as usize] = axis.lower.eval(values)? + count;
         }
-        conditions.iter().all(|e| e.eval(values).is_some_and(|n| n >= 0))
+        Some(())
     }
 
     /// Variables there are, those of inner reductions among them.

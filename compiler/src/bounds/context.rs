@@ -5,7 +5,7 @@ use tilewright_kernel as kernel;
 
 use super::interval::{Interval, Scene};
 use super::witness::{Limit, Step};
-use crate::extent::{Atom, Expr, Facts, System, Var};
+use crate::extent::{Atom, Atoms, Expr, Facts, System, Var};
 use crate::program::Program;
 
 /// Alternatives of one condition at most; one with more is forgotten.
@@ -346,7 +346,7 @@ impl Context {
 
     /// Consequences of the rows that are linear in the products that occur: a row times a factor that is not negative.
     fn products(&self, rows: &[Expr]) -> Rows {
-        let mut known: Vec<Vec<Atom>> = Vec::new();
+        let mut known: Vec<Atoms> = Vec::new();
         for row in rows {
             self.collect_products(row, &mut known);
         }
@@ -355,7 +355,7 @@ impl Context {
         let mut factors: Vec<Vec<Atom>> = Vec::new();
         for product in &known {
             for at in 0..product.len() {
-                let mut rest = product.clone();
+                let mut rest = product.to_vec();
                 rest.remove(at);
                 if rest.iter().all(|a| self.atom_floor(a).is_some_and(|f| f >= 0)) {
                     factors.push(rest);
@@ -378,7 +378,7 @@ impl Context {
         out
     }
 
-    fn collect_products(&self, e: &Expr, known: &mut Vec<Vec<Atom>>) {
+    fn collect_products(&self, e: &Expr, known: &mut Vec<Atoms>) {
         for term in e.terms() {
             if term.atoms.len() > 1 {
                 known.push(term.atoms.clone());

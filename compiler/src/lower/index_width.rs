@@ -140,7 +140,7 @@ fn elements(program: &Program, facts: &Facts) -> Vec<Vec<Atom>> {
     let all = tensors.map(|shape| {
         shape.iter().fold(Expr::constant(1), |all, extent| all.mul(&facts.normal(&Expr::from_size(extent))))
     });
-    all.filter(grows).flat_map(|e| e.terms().iter().map(|term| term.atoms.clone()).collect::<Vec<_>>()).collect()
+    all.filter(grows).flat_map(|e| e.terms().iter().map(|term| term.atoms.to_vec()).collect::<Vec<_>>()).collect()
 }
 
 /// A bound of an expression for all sizes and strides up to [`MOST_SIZE`], and all tensors that there are.

@@ -93,20 +93,34 @@ impl Accesses {
 
     /// Adds these, which may be in any order.
     fn extend(&mut self, others: impl IntoIterator<Item = (Access, Sharing)>) {
-        self.0.extend(others);
-        self.merge();
+        others.into_iter().for_each(|(access, among)| self.insert(access, among));
+        self.absorb();
         if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
-            self.0.iter_mut().for_each(|(access, _)| *access = Access::anywhere(access.group));
-            self.merge();
+            let all = std::mem::take(&mut self.0);
+            all.into_iter().for_each(|(access, among)| self.insert(Access::anywhere(access.group), among));
         }
     }
 
-    /// Puts them in order, each once. One of which nothing is known stands for all of its group, of which it is the
-    /// last.
-    fn merge(&mut self) {
-        self.0.sort_by_key(|(access, _)| std::cmp::Reverse(*access));
+    /// Puts one in its place, once.
+    fn insert(&mut self, access: Access, among: Sharing) {
+        // Most come in order.
+        if self.0.last().is_none_or(|last| last.0 < access) {
+            return self.0.push((access, among));
+        }
+        match self.find(access) {
+            Ok(at) => self.0[at].1 = self.0[at].1.min(among),
+            Err(at) => self.0.insert(at, (access, among)),
+        }
+    }
+
+    /// Lets those of which nothing is known stand for all of their groups, of which each is the last.
+    fn absorb(&mut self) {
+        if !self.0.iter().any(|(access, _)| access.is_anywhere()) {
+            return;
+        }
+        self.0.reverse();
         self.0.dedup_by(|next, kept| {
-            let is_one = next.0 == kept.0 || kept.0 == Access::anywhere(next.0.group);
+            let is_one = kept.0 == Access::anywhere(next.0.group);
             if is_one {
                 kept.1 = kept.1.min(next.1);
             }
@@ -163,8 +177,10 @@ impl Accesses {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        self.0.iter_mut().for_each(|(access, _)| *access = how(*access));
-        self.extend([]);
+        if self.0.iter().any(|(access, _)| how(*access) != *access) {
+            let all = std::mem::take(&mut self.0);
+            self.extend(all.into_iter().map(|(access, among)| (how(access), among)));
+        }
     }
 }
 

@@ -152,23 +152,18 @@ impl System {
             // Eliminate the unknown that makes the fewest new rows; before that one whose elimination loses no integer
             // points, as it does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section
             // 2.3.1).
-            let mut unknowns: Vec<usize> = rows.iter().flat_map(|r| r.coefficients.iter().map(|c| c.0)).collect();
-            unknowns.sort_unstable();
-            unknowns.dedup();
-            let cost = |u: usize| {
-                let (mut up, mut down, mut steep) = (0_usize, 0_usize, (false, false));
-                for row in &rows {
-                    match coefficient(row, u) {
-                        c if c > 0 => (up, steep.0) = (up + 1, steep.0 || c > 1),
-                        c if c < 0 => (down, steep.1) = (down + 1, steep.1 || c < -1),
-                        _ => {}
-                    }
+            let mut costs: Vec<Cost> = vec![Cost::default(); self.unknowns.len()];
+            rows.iter().flat_map(|row| &row.coefficients).for_each(|(u, c)| costs[*u].count(*c));
+            let occurs = costs.iter().enumerate().filter(|(_, cost)| cost.up + cost.down > 0);
+            let Some((u, _)) = occurs.min_by_key(|(u, cost)| (cost.of_elimination(), *u)) else { return false };
+            let (mut up, mut down, mut next) = (Vec::new(), Vec::new(), Vec::new());
+            for row in rows {
+                match coefficient(&row, u) {
+                    0 => next.push(row),
+                    1.. => up.push(row),
+                    _ => down.push(row),
                 }
-                (steep == (true, true), (up * down).saturating_sub(up + down))
-            };
-            let Some(u) = unknowns.into_iter().min_by_key(|u| (cost(*u), *u)) else { return false };
-            let (with, mut next): (Vec<_>, Vec<_>) = rows.into_iter().partition(|r| coefficient(r, u) != 0);
-            let (up, down): (Vec<_>, Vec<_>) = with.into_iter().partition(|r| coefficient(r, u) > 0);
+            }
             for a in &up {
                 for b in &down {
                     let Some(row) = combine(a, b, u) else { continue }; // a lost row only weakens the system
@@ -185,6 +180,29 @@ impl System {
             }
             rows = next;
         }
+    }
+}
+
+/// In how many rows an unknown has a positive and a negative coefficient, and whether one of them is not ±1.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    up: usize,
+    down: usize,
+    steep: (bool, bool),
+}
+
+impl Cost {
+    fn count(&mut self, coefficient: i128) {
+        if coefficient > 0 {
+            (self.up, self.steep.0) = (self.up + 1, self.steep.0 || coefficient > 1);
+        } else {
+            (self.down, self.steep.1) = (self.down + 1, self.steep.1 || coefficient < -1);
+        }
+    }
+
+    /// Whether integer points may be lost, and how many rows there are more.
+    fn of_elimination(self) -> (bool, usize) {
+        (self.steep == (true, true), (self.up * self.down).saturating_sub(self.up + self.down))
     }
 }
 
@@ -261,17 +279,22 @@ fn combine(a: &Inequality, b: &Inequality, u: usize) -> Option<Inequality> {
     let g = gcd(p, n);
     let (fa, fb) = (n / g, p / g);
     let mut coefficients: Vec<(usize, i128)> = Vec::with_capacity(a.coefficients.len() + b.coefficients.len());
-    for (row, factor) in [(a, fa), (b, fb)] {
-        for (v, c) in &row.coefficients {
-            let c = c.checked_mul(factor)?;
-            match coefficients.iter_mut().find(|known| known.0 == *v) {
-                Some(known) => known.1 = known.1.checked_add(c)?,
-                None => coefficients.push((*v, c)),
+    // Both are in order.
+    let (mut left, mut right) = (&a.coefficients[..], &b.coefficients[..]);
+    while let Some(v) = left.first().into_iter().chain(right.first()).map(|c| c.0).min() {
+        let mut sum = 0_i128;
+        for (row, factor) in [(&mut left, fa), (&mut right, fb)] {
+            if let [(own, c), rest @ ..] = *row
+                && *own == v
+            {
+                sum = sum.checked_add(c.checked_mul(factor)?)?;
+                *row = rest;
             }
         }
+        if sum != 0 {
+            coefficients.push((v, sum));
+        }
     }
-    coefficients.retain(|c| c.1 != 0);
-    coefficients.sort_unstable();
     let constant = a.constant.checked_mul(fa)?.checked_add(b.constant.checked_mul(fb)?)?;
     Some(Inequality { coefficients, constant })
 }

@@ -23,7 +23,7 @@ mod magnitude;
 mod range;
 mod search;
 
-pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
+pub use expr::{Atom, Atoms, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
 pub use family::Family;
 pub use integers::Integers;

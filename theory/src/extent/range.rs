@@ -6,57 +6,80 @@ use super::expr::{Atom, Expr, Term, Var};
 /// of a variable.
 #[must_use]
 pub fn collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Expr {
+    collapsed(e, range).unwrap_or_else(|| e.clone())
+}
+
+/// The same, or nothing where nothing is decided.
+pub fn collapsed(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<Expr> {
+    // Most stay as they are, and need not be copied.
     if !may_collapse(e, range) {
-        return e.clone();
+        return None;
     }
-    let mut sum = Expr::constant(0);
-    for term in e.terms() {
-        let mut product = Expr::constant(term.coefficient);
-        for atom in &term.atoms {
-            let factor = match atom {
-                Atom::Var(v) => match range(*v) {
-                    Some((least, most)) if least == most => Expr::constant(least),
-                    _ => Expr::var(*v),
-                },
-                Atom::Quotient { of, by } => {
-                    let (of, by) = (collapse(of, range), collapse(by, range));
-                    let ends = by.as_constant().filter(|by| *by > 0).and_then(|by| {
-                        // What is a multiple of the divisor comes out of the quotient; the rest may be too small to
-                        // count.
-                        let whole = of.terms().iter().filter(|t| t.coefficient % by == 0);
-                        let whole = whole.fold(Expr::constant(0), |s, t| s.add(&from_term(t)));
-                        let (least, most) = interval(&of.sub(&whole), range)?;
-                        let quotient = least.div_euclid(by);
-                        let out = whole.terms().iter().fold(Expr::constant(quotient), |s, t| {
-                            s.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient / by))
-                        });
-                        (quotient == most.div_euclid(by)).then_some(out)
-                    });
-                    ends.unwrap_or_else(|| of.floor_div(&by))
-                }
-                Atom::Positive { of } => {
-                    let of = collapse(of, range);
-                    match interval(&of, range) {
-                        Some((least, _)) if least >= 0 => of,
-                        Some((_, most)) if most <= 0 => Expr::constant(0),
-                        _ => of.positive(),
-                    }
-                }
-            };
-            product = product.mul(&factor);
+    let mut sum: Option<Expr> = None;
+    for (at, term) in e.terms().iter().enumerate() {
+        let new = || term.atoms.iter().map(|atom| decided(atom, range)).collect::<Vec<Option<Expr>>>();
+        let new = if term.atoms.iter().any(|atom| is_open(atom, range)) { new() } else { Vec::new() };
+        if new.iter().all(Option::is_none) {
+            sum = sum.map(|sum| sum.add(&from_term(term)));
+            continue;
         }
-        sum = sum.add(&product);
+        let product = term.atoms.iter().zip(new).fold(Expr::constant(term.coefficient), |product, (atom, new)| {
+            product.mul(&new.unwrap_or_else(|| Expr::from_atoms(std::slice::from_ref(atom))))
+        });
+        // The terms before it have stayed as they are.
+        let before = sum.unwrap_or_else(|| e.terms()[..at].iter().fold(Expr::constant(0), |s, t| s.add(&from_term(t))));
+        sum = Some(before.add(&product));
     }
     sum
 }
 
+/// What an atom is by ranges, if that is something else.
+fn decided(atom: &Atom, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<Expr> {
+    match atom {
+        Atom::Var(v) => range(*v).filter(|(least, most)| least == most).map(|(least, _)| Expr::constant(least)),
+        Atom::Quotient { of, by } => {
+            let (new_of, new_by) = (collapsed(of, range), collapsed(by, range));
+            let is_same = new_of.is_none() && new_by.is_none();
+            let (of, by) = (new_of.as_ref().unwrap_or(of), new_by.as_ref().unwrap_or(by));
+            let known = by.as_constant().filter(|by| *by > 0 && !of.is_unknown()).and_then(|by| {
+                // What is a multiple of the divisor comes out of the quotient; the rest may be too small to count.
+                let is_whole = |t: &&Term| t.coefficient % by == 0;
+                let end = |v: Var, upper: bool| range(v).map(|(least, most)| if upper { most } else { least });
+                let rest = |upper: bool| bound_of(of.terms().iter().filter(|t| !is_whole(t)), upper, &end);
+                let quotient = rest(false)?.div_euclid(by);
+                let whole = || of.terms().iter().filter(is_whole);
+                (quotient == rest(true)?.div_euclid(by)).then(|| {
+                    whole().fold(Expr::constant(quotient), |s, t| {
+                        s.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient / by))
+                    })
+                })
+            });
+            known.or_else(|| (!is_same).then(|| of.floor_div(by)))
+        }
+        Atom::Positive { of } => {
+            let new = collapsed(of, range);
+            let is_same = new.is_none();
+            let of = new.as_ref().unwrap_or(of);
+            match interval(of, range) {
+                Some((least, _)) if least >= 0 => Some(of.clone()),
+                Some((_, most)) if most <= 0 => Some(Expr::constant(0)),
+                _ if is_same => None,
+                _ => Some(of.positive()),
+            }
+        }
+    }
+}
+
 /// Whether [`collapse`] may change an expression: there is a quotient, a maximum or a variable of one value.
-pub fn may_collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> bool {
-    let is_open = |atom: &Atom| match atom {
+fn may_collapse(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> bool {
+    e.terms().iter().flat_map(|term| &term.atoms).any(|atom| is_open(atom, range))
+}
+
+fn is_open(atom: &Atom, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> bool {
+    match atom {
         Atom::Var(v) => range(*v).is_some_and(|(least, most)| least == most),
         Atom::Quotient { .. } | Atom::Positive { .. } => true,
-    };
-    e.terms().iter().flat_map(|term| &term.atoms).any(is_open)
+    }
 }
 
 fn from_term(term: &Term) -> Expr {
@@ -68,29 +91,34 @@ fn from_term(term: &Term) -> Expr {
 
 /// A literal that `e` is never above (or, if not `upper`, never below), term by term; `end` gives those of variables.
 pub fn bound(e: &Expr, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
-    bound_without(e, usize::MAX, upper, end)
+    if e.is_unknown() { None } else { bound_of(e.terms().iter(), upper, end) }
 }
 
-/// The same of the other terms of `e`, without the one with a number.
-pub fn bound_without(e: &Expr, without: usize, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
-    if e.is_unknown() {
-        return None;
+/// The same of some terms.
+fn bound_of<'t>(
+    mut terms: impl Iterator<Item = &'t Term>,
+    upper: bool,
+    end: &dyn Fn(Var, bool) -> Option<i128>,
+) -> Option<i128> {
+    terms.try_fold(0_i128, |sum, term| sum.checked_add(term_bound(term, upper, end)?))
+}
+
+/// The same of one term.
+pub fn term_bound(term: &Term, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
+    if term.atoms.is_empty() {
+        return Some(term.coefficient);
     }
-    let mut sum = 0_i128;
-    for (_, term) in e.terms().iter().enumerate().filter(|(at, _)| *at != without) {
-        // Products of several atoms: only of non-negative ones.
-        let want_upper = upper == (term.coefficient >= 0);
-        let mut product = 1_i128;
-        for atom in &term.atoms {
-            let least = atom_bound(atom, false, end)?;
-            if term.atoms.len() > 1 && least < 0 {
-                return None;
-            }
-            product = product.checked_mul(if want_upper { atom_bound(atom, true, end)? } else { least })?;
+    // Products of several atoms: only of non-negative ones.
+    let want_upper = upper == (term.coefficient >= 0);
+    let mut product = 1_i128;
+    for atom in &term.atoms {
+        let least = atom_bound(atom, false, end)?;
+        if term.atoms.len() > 1 && least < 0 {
+            return None;
         }
-        sum = sum.checked_add(term.coefficient.checked_mul(product)?)?;
+        product = product.checked_mul(if want_upper { atom_bound(atom, true, end)? } else { least })?;
     }
-    Some(sum)
+    term.coefficient.checked_mul(product)
 }
 
 fn atom_bound(atom: &Atom, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
@@ -153,15 +181,7 @@ mod tests {
             let simpler = collapse(&e, &range);
             decided += usize::from(simpler != e);
             assert!(may_collapse(&e, &range) || simpler == e, "{e:?}");
-            // Without a term: of the others.
-            for (at, term) in e.terms().iter().enumerate() {
-                let (others, end) = (e.sub(&from_term(term)), |v: Var, upper: bool| {
-                    range(v).map(|(least, most)| if upper { most } else { least })
-                });
-                for upper in [false, true] {
-                    assert_eq!(bound_without(&e, at, upper, &end), bound(&others, upper, &end), "{e:?}");
-                }
-            }
+            assert_eq!(collapsed(&e, &range).is_none(), simpler == e, "{e:?}");
             let known = interval(&e, &range);
             bounded += usize::from(known.is_some());
             for x in ends[0].0..=ends[0].1 {

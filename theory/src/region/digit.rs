@@ -22,7 +22,7 @@ fn quotient<'t>(term: &'t Term, known: &Known<'_>) -> Option<(Expr, &'t Expr, &'
     let varies = |a: &&Atom| known.varies(&Expr::from_atoms(std::slice::from_ref(*a)));
     let [atom] = term.atoms.iter().filter(varies).collect::<Vec<_>>()[..] else { return None };
     let Atom::Quotient { of, by } = atom else { return None };
-    let mut others = term.atoms.clone();
+    let mut others = term.atoms.to_vec();
     others.remove(others.iter().position(|a| a == atom)?);
     (!known.varies(by)).then(|| (Expr::from_atoms(&others).scale(term.coefficient), &**of, &**by))
 }

@@ -216,8 +216,8 @@ impl<'a> Pass<'a> {
             let position = (region, at);
             self.wait_where_placed((region, from), at, &mut paths)?;
             from = at + 1;
-            let has_parts = !statements[at].kind.effects().inside.is_nothing();
-            let mut before = (self.on_demand && has_parts).then(|| paths.clone());
+            let has_parts = || !statements[at].kind.effects().inside.is_nothing();
+            let mut before = (self.on_demand && has_parts()).then(|| paths.clone());
             paths = loop {
                 let had = self.placed_at(position);
                 match self.statement(position, depth, paths) {
@@ -267,6 +267,8 @@ impl<'a> Pass<'a> {
                 otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
             }
             StatementKind::Loop(l) => paths = self.iterations(l, depth, paths)?,
+            // Most of a kernel computes values, which waits for nothing.
+            StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..) => {}
             kind => {
                 let first = self.first.contains(&region);
                 let place = Place { region, first, group: self.dependences.group(region, at) };

@@ -237,12 +237,19 @@ impl<'a> Pair<'a> {
     fn stays_in(&self, size: u32) -> bool {
         let size = Expr::constant(i128::from(size));
         let [a, b] = [0, 1].map(|n| self.numbers.borrow_mut().divided(&self.threads[n], &size)[0].clone());
-        let numbers = self.numbers.borrow();
+        let mut numbers = self.numbers.borrow_mut();
+        numbers.integers.prepare();
+        let way = |way: &Vec<Expr>| {
+            let mut integers = numbers.integers.clone();
+            way.iter().for_each(|e| integers.require(e.clone()));
+            integers.prepare();
+            integers
+        };
+        let ways: Vec<Integers> = self.ways.iter().map(way).collect();
         let mut all = self.of.work.borrow_mut();
         [[&a, &b], [&b, &a]].into_iter().all(|[low, high]| {
-            self.ways.iter().all(|way| {
-                let mut integers = numbers.integers.clone();
-                way.iter().for_each(|e| integers.require(e.clone()));
+            ways.iter().all(|way| {
+                let mut integers = way.clone();
                 integers.require(high.sub(low).sub(&Expr::constant(1)));
                 let mut work = Budget::new(MOST_WORK_OF_PAIR);
                 let never = !all.is_exhausted() && integers.has_no_solution(&mut work);

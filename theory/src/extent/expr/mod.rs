@@ -12,11 +12,14 @@
 //! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`],
 //! about which nothing can be proved; no wrong value ever comes out.
 
+mod atoms;
 mod views;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+pub use self::atoms::Atoms;
 
 /// A variable: the kernel's dimensions come first (`0..dims`), then whatever the user of the expression numbers.
 pub type Var = u32;
@@ -60,7 +63,7 @@ type Replaced = BTreeMap<(*const Expr, Option<*const Expr>), Option<Expr>>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     /// Factors, sorted; none for the constant term.
-    pub atoms: Vec<Atom>,
+    pub atoms: Atoms,
     /// Never zero.
     pub coefficient: i128,
 }
@@ -99,13 +102,13 @@ impl From<i128> for Expr {
 impl Expr {
     /// A literal.
     pub fn constant(value: i128) -> Self {
-        let terms = if value == 0 { Vec::new() } else { vec![Term { atoms: Vec::new(), coefficient: value }] };
+        let terms = if value == 0 { Vec::new() } else { vec![Term { atoms: Atoms::NONE, coefficient: value }] };
         Self { terms, unknown: false }
     }
 
     /// A variable.
     pub fn var(var: Var) -> Self {
-        Self { terms: vec![Term { atoms: vec![Atom::Var(var)], coefficient: 1 }], unknown: false }
+        Self { terms: vec![Term { atoms: Atoms::one(Atom::Var(var)), coefficient: 1 }], unknown: false }
     }
 
     /// An expression about which nothing is known.
@@ -230,8 +233,7 @@ impl Expr {
                 if a.atoms.len() + b.atoms.len() > FACTOR_LIMIT {
                     return Self::unknown();
                 }
-                let mut atoms: Vec<Atom> = a.atoms.iter().chain(&b.atoms).cloned().collect();
-                atoms.sort();
+                let atoms = product(&a.atoms, &b.atoms);
                 terms.push(Term { atoms, coefficient });
             }
         }
@@ -332,12 +334,12 @@ impl Expr {
 
     /// The product of atoms, coefficient 1.
     pub fn from_atoms(atoms: &[Atom]) -> Self {
-        Self { terms: vec![Term { atoms: atoms.to_vec(), coefficient: 1 }], unknown: false }
+        Self { terms: vec![Term { atoms: atoms.into(), coefficient: 1 }], unknown: false }
     }
 
     fn quotient(of: Self, by: Self) -> Self {
         let atom = Atom::Quotient { of: Rc::new(of), by: Rc::new(by) };
-        Self { terms: vec![Term { atoms: vec![atom], coefficient: 1 }], unknown: false }
+        Self { terms: vec![Term { atoms: Atoms::one(atom), coefficient: 1 }], unknown: false }
     }
 
     /// Whether it has at most so many terms, those under quotients and maxima included.
@@ -369,7 +371,7 @@ impl Expr {
         }
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.coefficient));
         let of = Rc::new(self.shrunk(g.max(1)));
-        Self { terms: vec![Term { atoms: vec![Atom::Positive { of }], coefficient: g.max(1) }], unknown: false }
+        Self { terms: vec![Term { atoms: Atoms::one(Atom::Positive { of }), coefficient: g.max(1) }], unknown: false }
     }
 
     /// max(self, other)
@@ -403,21 +405,38 @@ impl Expr {
     }
 }
 
+/// The factors of both, in order.
+fn product(a: &Atoms, b: &Atoms) -> Atoms {
+    match (&a[..], &b[..]) {
+        ([], _) => b.clone(),
+        (_, []) => a.clone(),
+        _ => {
+            let mut atoms = [&a[..], &b[..]].concat();
+            atoms.sort();
+            atoms.into()
+        }
+    }
+}
+
 /// `atoms` without one occurrence of each of `remove`; none if one is missing.
-fn without(atoms: &[Atom], remove: &[Atom]) -> Option<Vec<Atom>> {
+fn without(atoms: &[Atom], remove: &[Atom]) -> Option<Atoms> {
     let mut rest = atoms.to_vec();
     for atom in remove {
         let at = rest.iter().position(|a| a == atom)?;
         rest.remove(at);
     }
-    Some(rest)
+    Some(rest.into())
 }
 
 /// Greatest common divisor, never negative; gcd(0, 0) = 0.
 pub fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    // Small ones are divided by one instruction.
     while b != 0 {
-        (a, b) = (b, a % b);
+        (a, b) = match (u64::try_from(a), u64::try_from(b)) {
+            (Ok(a), Ok(b)) => (b.into(), (a % b).into()),
+            _ => (b, a % b),
+        };
     }
     i128::try_from(a).unwrap_or(i128::MAX)
 }

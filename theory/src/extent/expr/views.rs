@@ -27,18 +27,19 @@ impl Expr {
         let mut is_new = false;
         let mut terms = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
-            let mut kept = Term { atoms: Vec::new(), coefficient: term.coefficient };
+            let mut kept: Vec<Atom> = Vec::new();
             let mut product: Option<Self> = None;
             for atom in &term.atoms {
                 match replacement(atom, map, done) {
-                    None => kept.atoms.push(atom.clone()),
+                    None => kept.push(atom.clone()),
                     Some(new) => product = Some(product.map_or_else(|| new.clone(), |p| p.mul(&new))),
                 }
             }
             match product {
-                None => terms.push(kept),
+                None => terms.push(term.clone()),
                 Some(product) => {
                     is_new = true;
+                    let kept = Term { atoms: kept.into(), coefficient: term.coefficient };
                     let product = Self { terms: vec![kept], unknown: false }.mul(&product);
                     if product.unknown {
                         return Some(product);
@@ -66,7 +67,12 @@ impl Expr {
                         if by <= 0 {
                             return None;
                         }
-                        of.eval(values)?.div_euclid(by)
+                        let of = of.eval(values)?;
+                        // Small ones are divided by one instruction.
+                        match (i64::try_from(of), i64::try_from(by)) {
+                            (Ok(of), Ok(by)) => of.div_euclid(by).into(),
+                            _ => of.div_euclid(by),
+                        }
                     }
                     Atom::Positive { of } => of.eval(values)?.max(0),
                 };
