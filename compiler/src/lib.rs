@@ -27,7 +27,7 @@ pub mod trial;
 
 pub use tilewright_ir::{emit, kernel_ir, proof};
 pub use tilewright_kernel::target;
-pub use tilewright_theory::{collectives, domain, extent, layout, region};
+pub use tilewright_theory::{collectives, domain, extent, layout, region, work};
 
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;

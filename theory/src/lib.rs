@@ -13,3 +13,5 @@ pub mod layout;
 pub mod random;
 pub mod region;
 pub mod span;
+#[doc(hidden)]
+pub mod work;

@@ -8,9 +8,12 @@ use crate::{Failure, cargo, run};
 /// # Errors
 /// A test fails for another reason than an outdated expectation.
 pub fn bless() -> Result<(), Failure> {
-    run(cargo()
-        .args(["test", "--quiet", "-p", "tilewright-tests", "--test", "examples", "golden"])
-        .env("TILEWRIGHT_BLESS", "1"))?;
+    for files in [["examples", "golden"], ["work", ""]] {
+        run(cargo()
+            .args(["test", "--quiet", "-p", "tilewright-tests", "--test"])
+            .args(files.iter().filter(|word| !word.is_empty()))
+            .env("TILEWRIGHT_BLESS", "1"))?;
+    }
     let inline =
         ["kernel", "ptx", "theory", "ir", "compiler", "cli"].map(|name| format!("--package=tilewright-{name}"));
     run(cargo().args(["test", "--quiet"]).args(&inline).env("UPDATE_EXPECT", "1"))?;

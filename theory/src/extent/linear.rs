@@ -5,6 +5,7 @@
 //! is bounded, so that no kernel makes the macro slow.
 
 use super::expr::{Atom, Expr, Var, gcd};
+use crate::work::{self, Step};
 
 /// Most inequalities the elimination may hold at a time.
 const INEQUALITY_LIMIT: usize = 220;
@@ -136,6 +137,7 @@ impl System {
 
     /// Whether there is provably no integer solution.
     pub fn is_infeasible(&self) -> bool {
+        work::count(Step::Elimination, 1);
         let mut rows: Vec<Inequality> = Vec::new();
         for row in &self.inequalities {
             match tighten(row.clone()) {

@@ -2,6 +2,7 @@
 //! lexicographically.
 
 use super::facts::Facts;
+use crate::work::{self, Step};
 
 /// How much work a search may do, in elementary steps; shared by nested searches.
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ impl Budget {
 
     /// Takes `steps`; false, for good, once the budget is exceeded.
     pub fn take(&mut self, steps: u64) -> bool {
+        work::count(Step::Search, steps);
         match self.left.checked_sub(steps) {
             Some(left) => {
                 self.left = left;

@@ -10,6 +10,7 @@ use crate::kernel_ir::{BufferId, InRoles, Kernel, Loop, RegionId, Sharing, State
 use crate::lower::dependence::{Dependences, Group};
 use crate::lower::guards::{Fact, Guards, Known};
 use crate::lower::pending_accesses::Since;
+use crate::work::{self, Step};
 
 /// What happened on the paths to a statement, by what is known there.
 type Paths = BTreeMap<Known, Since>;
@@ -239,7 +240,9 @@ impl<'a> Pass<'a> {
     /// What happened after a statement.
     fn statement(&self, position: Position, depth: usize, mut paths: Paths) -> Option<Paths> {
         let (region, at) = position;
-        self.work.set(self.work.get() + 1 + paths.len() as u64);
+        let work = 1 + paths.len() as u64;
+        work::count(Step::Ordering, work);
+        self.work.set(self.work.get() + work);
         match &self.kernel.region(region).statements[at].kind {
             StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
             StatementKind::Roles(roles) => {

@@ -19,6 +19,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::work::{self, Step};
+
 pub use self::atoms::Atoms;
 
 /// A variable: the kernel's dimensions come first (`0..dims`), then whatever the user of the expression numbers.
@@ -153,6 +155,7 @@ impl Expr {
     }
 
     fn from_terms(mut terms: Vec<Term>) -> Self {
+        work::count(Step::Expression, 1);
         terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
         let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
         for term in terms {
@@ -179,6 +182,7 @@ impl Expr {
 
     /// self + factor · other, both of which are in order already.
     fn plus(&self, other: &Self, factor: i128) -> Self {
+        work::count(Step::Expression, 1);
         if self.unknown || other.unknown {
             return Self::unknown();
         }
