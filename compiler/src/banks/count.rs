@@ -48,8 +48,8 @@ pub struct Where<'a> {
     pub byte: &'a dyn Fn(&[Option<i128>], &[i128], i128) -> Option<u64>,
 }
 
-/// An expression by what its terms depend on: most depend on the thread alone, or on loops alone, and are evaluated once
-/// a thread or once an iteration.
+/// An expression by what its terms depend on: most depend on the thread alone, or on loops alone, and are evaluated
+/// once a thread or once an iteration.
 struct Sum {
     of_thread: Expr,
     /// Its value for each thread, once it was looked at.

@@ -230,18 +230,27 @@ impl<'a> Parts<'a> {
 /// What ends of axes and conditions around reads say of the loops: most reads have the same.
 struct Around<'k, 'a> {
     known: &'k known::Known<'a>,
-    found: Vec<(Vec<(Expr, Expr)>, Vec<Expr>, form::Limits, known::Known<'a>)>,
+    found: Vec<Found<'a>>,
+}
+
+/// What axes and conditions came to.
+struct Found<'a> {
+    axes: Vec<(Expr, Expr)>,
+    conditions: Vec<Expr>,
+    limits: form::Limits,
+    known: known::Known<'a>,
 }
 
 impl<'a> Around<'_, 'a> {
     /// The limits, and what is known with them.
     fn limits(&mut self, axes: &[(Expr, Expr)], conditions: &[Expr]) -> (form::Limits, known::Known<'a>) {
-        if let Some((.., limits, known)) = self.found.iter().find(|found| found.0 == axes && found.1 == conditions) {
-            return (limits.clone(), known.clone());
+        if let Some(found) = self.found.iter().find(|found| found.axes == axes && found.conditions == conditions) {
+            return (found.limits.clone(), found.known.clone());
         }
         let mut known = self.known.fork();
         let limits = form::Limits::new(axes, conditions, &mut known);
-        self.found.push((axes.to_vec(), conditions.to_vec(), limits.clone(), known.clone()));
+        let (axes, conditions) = (axes.to_vec(), conditions.to_vec());
+        self.found.push(Found { axes, conditions, limits: limits.clone(), known: known.clone() });
         (limits, known)
     }
 }
