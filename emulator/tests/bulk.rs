@@ -1,11 +1,8 @@
 //! Tiled copies against a scalar model, slot by slot: every rank, element type, swizzle, stride and kind of overhang,
 //! at every time at which a copy may happen.
 
-mod common;
-mod tensors;
-
-use common::{Bench, module};
-use tensors::{Case, Random, slots};
+use crate::common::{Bench, module};
+use crate::tensors::{Case, Random, slots};
 use tilewright_emulator::{Arg, Kind, Options, Report, Sanitizers};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Swizzle, TensorMap};
 

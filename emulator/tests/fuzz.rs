@@ -1,8 +1,8 @@
 //! Mutated PTX of real compilers: whatever becomes of it, the emulator answers with an error or a report, in bounded
 //! time and memory.
 //!
-//! `TILEWRIGHT_FUZZ=FIRST,COUNT cargo test --release -p tilewright-emulator --test fuzz` runs a campaign of that many
-//! mutants from that seed on.
+//! `TILEWRIGHT_FUZZ=FIRST,COUNT cargo test --release -p tilewright-emulator --test machine fuzz::` runs a campaign of
+//! that many mutants from that seed on.
 
 use std::path::Path;
 
