@@ -336,7 +336,7 @@ fn every_room_says_what_is_in_it() {
 /// Programs of tests are listed, or put together from files: one that is not named is never run.
 #[test]
 fn no_file_of_tests_is_left_out() {
-    for (package, folder) in [("tests", "tests"), ("emulator", "emulator/tests"), ("ptx", "ptx/tests")] {
+    for (package, folder) in [("tests", "tests"), ("emulator/tests", "emulator/tests"), ("ptx", "ptx/tests")] {
         let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
         let (manifest, program) =
             (read(root().join(package).join("Cargo.toml")), read(root().join(folder).join("main.rs")));

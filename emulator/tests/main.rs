@@ -1,6 +1,6 @@
 //! The emulator's tests in one program, since each program is linked by itself; the oracle and the rows of the
-//! instruction table, with much code of their own, are two others. `cargo test -p tilewright-emulator --test machine
-//! findings::` runs one file.
+//! instruction table, with much code of their own, are two others. `cargo test --test machine findings::` runs one
+//! file.
 
 mod asynchronous;
 mod blocks;

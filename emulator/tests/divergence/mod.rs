@@ -4,7 +4,7 @@
 //! wait for other lanes. What they compute is compared with an interpreter of the program's structure, for several
 //! seeds and numbers of host threads, and nothing may be found in them.
 //!
-//! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release -p tilewright-emulator --test machine divergence::`
+//! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release --test machine divergence::`
 //! runs a campaign.
 
 mod emit;
