@@ -333,6 +333,28 @@ fn every_room_says_what_is_in_it() {
     }
 }
 
+/// Programs of tests are listed, or put together from files: one that is not named is never run.
+#[test]
+fn no_file_of_tests_is_left_out() {
+    for (package, folder) in [("tests", "tests"), ("emulator/tests", "emulator/tests"), ("ptx", "ptx/tests")] {
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        let (manifest, program) =
+            (read(root().join(package).join("Cargo.toml")), read(root().join(folder).join("main.rs")));
+        for file in files(folder, &["rs"]) {
+            let name = file.path.strip_prefix(folder).expect("it lies there").trim_start_matches('/');
+            let module = match name.split_once('/') {
+                None => name.trim_end_matches(".rs"),
+                Some((module, "main.rs" | "mod.rs")) => module,
+                Some(_) => continue, // a module of those
+            };
+            let is_named =
+                manifest.lines().any(|line| line.starts_with("path =") && line.contains(&format!("{name}\"")));
+            let is_part = program.contains(&format!("mod {module};\n")) || module == "support";
+            assert!(is_named || is_part, "{} is part of no program", file.path);
+        }
+    }
+}
+
 /// The most lines of a file that says nothing about its length; tests are not counted.
 const LINES: usize = 500;
 

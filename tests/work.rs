@@ -102,5 +102,10 @@ fn compiling_the_examples_takes_as_much_work_as_before() {
         })
         .collect();
     let head = found.lines().next().unwrap_or_default();
-    assert_eq!(found, golden, "the work changed; if it should, `cargo xtask bless` takes it over\n        {head}\n{}", changed.join("\n"));
+    assert_eq!(
+        found,
+        golden,
+        "the work changed; if it should, `cargo xtask bless` takes it over\n        {head}\n{}",
+        changed.join("\n")
+    );
 }

@@ -1,6 +1,6 @@
 //! Thread instructions per second, with and without sanitizers, on one host thread.
-//! `cargo bench -p tilewright-emulator`; a dev build is measured with `cargo bench --profile dev`, or, with the emulator
-//! optimised as the advice of `README.md` has it, with `--profile test`.
+//! `cargo bench -p tilewright-emulator`; a dev build is measured with `cargo bench --profile dev`, or, with the
+//! emulator optimised as the advice of `README.md` has it, with `--profile test`.
 
 use divan::counter::ItemsCount;
 use tilewright_emulator::{Launch, Memory, Options, Program, Sanitizers};

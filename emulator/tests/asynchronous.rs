@@ -1,9 +1,7 @@
 //! Asynchronous copies and mbarriers: right programs in which nothing is found under any seed, and wrong ones next to
 //! them.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Kind, Options, Report};
 
 const XY: &str = ".param .u64 x, .param .u64 y";

@@ -2,9 +2,7 @@
 //! barriers lead to and from; the same program without one of them races, and the finding names both accesses and what
 //! is missing.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 use tilewright_emulator::{Finding, Kind, Options, Report};
 
 const SEEDS: u64 = 24;

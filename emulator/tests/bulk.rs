@@ -1,11 +1,8 @@
 //! Tiled copies against a scalar model, slot by slot: every rank, element type, swizzle, stride and kind of overhang,
 //! at every time at which a copy may happen.
 
-mod common;
-mod tensors;
-
-use common::{Bench, module};
-use tensors::{Case, Random, slots};
+use crate::common::{Bench, module};
+use crate::tensors::{Case, Random, slots};
 use tilewright_emulator::{Arg, Kind, Options, Report, Sanitizers};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Swizzle, TensorMap};
 
@@ -120,7 +117,7 @@ fn stores_leave_what_the_model_says() {
     for round in 0..200 {
         let case = Case::random(&mut random, 1 + round % 5, true);
         let image: Vec<u8> = (0..case.map.tile_bytes()).map(|at| (at * 7 + 3) as u8).collect();
-        let expected = tensors::stored(&case, &image);
+        let expected = crate::tensors::stored(&case, &image);
         for seed in SEEDS {
             let (bench, base, y) = case.bench(seed);
             bench.memory.write(y, &image).unwrap();

@@ -1,9 +1,7 @@
 //! Programs with bulk copies that are right, in which nothing is found at any time at which a copy may happen, and the
 //! same with one mistake, which is reported at its line.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 use tilewright_emulator::{Arg, Kind, Options, Report};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 

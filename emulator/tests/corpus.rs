@@ -55,7 +55,7 @@ fn number(ty: &str, bytes: &[u8]) -> f64 {
 }
 
 fn folder() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus"))
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -1,9 +1,7 @@
 //! Dependent launches: each way to access global memory is found in a thread that has not waited for earlier launches,
 //! and nothing in one that has.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Kind, Launch, Program, Report};
 
 /// `%rd0` and `%rd1` are buffers of 64 words. 5 lines, the first of them line 5.

@@ -1,9 +1,7 @@
 //! The same seed gives the same memory, findings and counters for any number of host threads, whether or not something
 //! goes wrong.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 use tilewright_emulator::{Options, Report};
 
 const PARAMS: &str = ".param .u64 x, .param .u64 y";

@@ -1,8 +1,6 @@
 //! Planted bugs, each found at its line, and the correct kernels next to them, in which nothing is found.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Extent, Kind, Options, Program, Sanitizers};
 
 const XY: &str = ".param .u64 x, .param .u64 y";

@@ -1,8 +1,6 @@
 //! Device functions, variables of modules, and values that were never computed.
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use tilewright_emulator::{Error, Kind, Launch, Memory, Options, Program, Report};
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";

@@ -1,8 +1,8 @@
 //! Mutated PTX of real compilers: whatever becomes of it, the emulator answers with an error or a report, in bounded
 //! time and memory.
 //!
-//! `TILEWRIGHT_FUZZ=FIRST,COUNT cargo test --release -p tilewright-emulator --test fuzz` runs a campaign of that many
-//! mutants from that seed on.
+//! `TILEWRIGHT_FUZZ=FIRST,COUNT cargo test --release --test machine fuzz::` runs a campaign of
+//! that many mutants from that seed on.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl Random {
 fn corpus() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for folder in ["nvcc", "triton"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(folder);
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "ptx") {

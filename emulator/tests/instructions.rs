@@ -1,9 +1,7 @@
 //! Instructions through the whole path: text, decoding, execution. Each line computes `%r0` (or `%rd0`) of one thread;
 //! expected values are worked out by hand or by Rust's own arithmetic.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 
 /// Runs a body that leaves its result in `%r0`, `%f0` or `%h0` moved there by the caller.
 fn result(body: &str) -> u32 {

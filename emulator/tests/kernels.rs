@@ -1,8 +1,6 @@
 //! Whole kernels: what they compute, and that nothing is found in correct ones.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 
 const SAXPY: &str = "\
 ld.param.u64 %rd0, [x];

@@ -1,8 +1,6 @@
 //! What the driver gives to every module: `printf`, `malloc` and `free`; and registers of 128 bits.
 
-mod common;
-
-use common::{Bench, only};
+use crate::common::{Bench, only};
 use tilewright_emulator::{Kind, Options};
 
 /// Declarations of the functions, then a kernel `k` whose body starts in line 8.

@@ -1,8 +1,6 @@
 //! Matrix instructions as programs: fragments, loads, misuse. The models are tested where they are.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Kind, MatrixModel, Options, Report};
 
 const XY: &str = ".param .u64 x, .param .u64 y";

@@ -1,9 +1,7 @@
 //! Order by fences and strong accesses between warps of a block: what is released and acquired is ordered, the same
 //! program without one of its fences races at the line of the access.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Kind, Options};
 
 /// Runs with several seeds; the findings of each.

@@ -1,9 +1,7 @@
 //! Planted bugs that the plain ones of `findings` do not reach, and correct code that looks like them: each bug is
 //! reported at its line, and nothing else is.
 
-mod common;
-
-use common::{Bench, module, only};
+use crate::common::{Bench, module, only};
 use tilewright_emulator::{Kind, Options};
 
 const XY: &str = ".param .u64 x, .param .u64 y";

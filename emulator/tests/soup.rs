@@ -1,9 +1,7 @@
 //! Random and broken programs: whatever the text, the emulator answers with an error or a report, in bounded time and
 //! memory.
 
-mod common;
-
-use common::{Bench, module};
+use crate::common::{Bench, module};
 use proptest::prelude::*;
 use tilewright_emulator::{Launch, Program};
 

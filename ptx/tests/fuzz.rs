@@ -1,8 +1,6 @@
 //! No text makes the parser, the printer or the verifier panic, hang or grow; what parses prints to a fixed point.
 
-mod common;
-
-use common::{instances, module_text};
+use crate::common::{instances, module_text};
 use proptest::prelude::*;
 use tilewright_ptx::{PtxVersion, Target, parse, requirement, verify};
 

@@ -1,11 +1,9 @@
 //! The instruction table, form by form: text round trips, and the assembler's agreement when there is one.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use common::{CHUNK, Instance, instances, module_of};
+use crate::common::{CHUNK, Instance, instances, module_of};
 use tilewright_ptx::isa::{Op, all_forms, forms_of};
 use tilewright_ptx::{PtxVersion, Requirement, Target, parse, verify};
 

@@ -6,8 +6,8 @@
 //! over its own operands, with constants, with operands that all threads share, on operands that are edges, relatives
 //! of one another and random.
 //!
-//! `TILEWRIGHT_ORACLE=SEED,ROWS cargo test --release -p tilewright-emulator --test oracle` runs a campaign with that
-//! many rows of operands.
+//! `TILEWRIGHT_ORACLE=SEED,ROWS cargo test --release --test oracle` runs a campaign with that many rows of
+//! operands.
 
 mod approximate;
 mod atomics;
@@ -100,7 +100,7 @@ fn video_instructions() {
 /// Who adds a row to the table adds what it means here, or says where it is tested.
 #[test]
 fn every_variant_has_an_oracle() {
-    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut covered, mut missing) = (0, Vec::new());
     let elsewhere = |what: &str, file: &str, why: &str| {
         assert!(tests.join(file).exists(), "{what} is tested in {file} ({why}), which is not there");

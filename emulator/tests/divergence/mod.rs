@@ -4,15 +4,14 @@
 //! wait for other lanes. What they compute is compared with an interpreter of the program's structure, for several
 //! seeds and numbers of host threads, and nothing may be found in them.
 //!
-//! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release -p tilewright-emulator --test divergence` runs a campaign.
+//! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release --test machine divergence::`
+//! runs a campaign.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod emit;
 mod generate;
 mod interpret;
 
-use common::Bench;
+use crate::common::Bench;
 use tilewright_emulator::Program;
 
 /// Registers of a thread that programs compute with.

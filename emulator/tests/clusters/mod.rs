@@ -1,13 +1,11 @@
 //! Clusters: kernels that are right are silent under many seeds, and each mistake in them is found under every seed.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod exchange;
 mod registers;
 mod ring;
 mod stores;
 
-use common::Bench;
+use crate::common::Bench;
 use tilewright_emulator::Kind;
 
 /// Seeds that every kernel runs with.
