@@ -37,15 +37,17 @@ pub struct Shape<'a> {
     pub bytes: u32,
 }
 
+/// The byte in the slot, given the values of sums, all variables and the thread; none where the lane has no element.
+type Byte<'a> = dyn Fn(&[Option<i128>], &[i128], i128) -> Option<u64> + 'a;
+
 /// Where a lane accesses a buffer.
 pub struct Where<'a> {
     /// Variables that it depends on.
     pub variables: Vec<Var>,
     /// What it is computed from.
     pub sums: Vec<Expr>,
-    /// The byte in the slot, given the values of these, all variables and the thread; none where the lane has no
-    /// element.
-    pub byte: &'a dyn Fn(&[Option<i128>], &[i128], i128) -> Option<u64>,
+    /// Which byte that is.
+    pub byte: &'a Byte<'a>,
 }
 
 /// An expression by what its terms depend on: most depend on the thread alone, or on loops alone, and are evaluated
