@@ -358,7 +358,7 @@ impl StatementKind {
         }
     }
 
-    /// Whether it does no more than to compute: it touches values and variables of its thread, and no barrier orders it.
+    /// Whether it does no more than to compute: it touches values and variables of its thread, which no barrier orders.
     pub const fn only_computes(&self) -> bool {
         matches!(self, Self::Let(_) | Self::Declare(..) | Self::Set(..) | Self::Shuffle { .. })
     }
