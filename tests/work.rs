@@ -5,25 +5,13 @@
 
 use std::fmt::Write as _;
 
-use proc_macro2::{TokenStream, TokenTree};
 use tilewright_compiler::compile_to;
 use tilewright_compiler::source::TokenBuffer;
 use tilewright_compiler::trial::Depth;
 use tilewright_compiler::work::{self, Step};
 
-/// The bodies of all `schedule!` of a Rust file.
-fn bodies(tokens: TokenStream, found: &mut Vec<TokenStream>) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for (at, token) in tokens.iter().enumerate() {
-        let TokenTree::Group(group) = token else { continue };
-        match &tokens[..at] {
-            [.., TokenTree::Ident(name), TokenTree::Punct(bang)] if name == "schedule" && bang.as_char() == '!' => {
-                found.push(group.stream());
-            }
-            _ => bodies(group.stream(), found),
-        }
-    }
-}
+#[path = "support/invocations.rs"]
+mod invocations;
 
 /// Three digits of a number: less than that changes with every line of the compiler.
 fn rounded(n: u64) -> String {
@@ -32,37 +20,25 @@ fn rounded(n: u64) -> String {
 }
 
 fn counted() -> String {
-    let mut files: Vec<_> = std::fs::read_dir(xtask::root().join("examples"))
-        .expect("examples")
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
-        .collect();
-    files.sort();
     let mut table = String::from("kernels");
     for head in ["allocations", "bytes"].into_iter().chain(Step::ALL.map(|(_, name)| name)) {
         let _ = write!(table, " {head}");
     }
     table.push('\n');
-    for path in files {
-        let text = std::fs::read_to_string(&path).expect("an example");
-        let mut found = Vec::new();
-        bodies(text.parse().expect("Rust"), &mut found);
-        for body in found {
-            let (tokens, _) = TokenBuffer::new(body);
-            // What is read once for all kernels, such as the table of instructions, is read now.
-            let once = compile_to(&tokens, Depth::Bounded);
-            assert!(!once.diagnostics.has_errors(), "{}", path.display());
-            let names: Vec<&str> = once.kernels.iter().map(|kernel| kernel.ast.name.text.as_str()).collect();
-            let before = work::counts();
-            let memory = allocation_counter::measure(|| drop(compile_to(&tokens, Depth::Bounded)));
-            let steps = work::counts().into_iter().zip(before).map(|(after, before)| after - before);
-            table.push_str(&names.join("+"));
-            for n in [memory.count_total, memory.bytes_total].into_iter().chain(steps) {
-                let _ = write!(table, " {}", rounded(n));
-            }
-            table.push('\n');
+    for (example, text) in invocations::invocations() {
+        let (tokens, _) = TokenBuffer::new(text.parse().expect("tokens"));
+        // What is read once for all kernels, such as the table of instructions, is read now.
+        let once = compile_to(&tokens, Depth::Bounded);
+        assert!(!once.diagnostics.has_errors(), "{example}");
+        let names: Vec<&str> = once.kernels.iter().map(|kernel| kernel.ast.name.text.as_str()).collect();
+        let before = work::counts();
+        let memory = allocation_counter::measure(|| drop(compile_to(&tokens, Depth::Bounded)));
+        let steps = work::counts().into_iter().zip(before).map(|(after, before)| after - before);
+        table.push_str(&names.join("+"));
+        for n in [memory.count_total, memory.bytes_total].into_iter().chain(steps) {
+            let _ = write!(table, " {}", rounded(n));
         }
+        table.push('\n');
     }
     aligned(&table)
 }

@@ -26,6 +26,8 @@ const WORK: u64 = 100_000;
 /// The same in a bounded trial for all entry points and numbers of blocks together: about a tenth of what compiling
 /// takes otherwise (`bench/results.md`).
 const BOUNDED_WORK: u64 = 24_000;
+/// Tiles of a launch that has as many numbers of blocks to try as there are.
+const MANY_TILES: i64 = 1 << 20;
 /// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at
 /// any of them.
 const WITH_VALUES: usize = 2;
@@ -263,7 +265,7 @@ pub(crate) fn run(
         Ok::<_, Box<Wrong>>(tally.undecided == 0)
     };
     let Sizes { plain, zeros, further } = sizes(info, facts, stages, depth);
-    let runs = entries.len() * blocks(info, 2).len();
+    let runs = entries.len() * blocks(info, MANY_TILES).len();
     for (n, dims) in plain.iter().enumerate() {
         match depth {
             Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK / runs.max(1) as u64)?,

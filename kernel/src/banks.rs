@@ -71,6 +71,25 @@ pub fn waiting(lanes: &[Option<u64>], bytes: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// By the definition: the distinct words, bank by bank.
+    #[test]
+    fn cycles_are_the_most_distinct_words_of_a_bank() {
+        let mut state = 1_u64;
+        let mut drawn = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        for _ in 0..2_000 {
+            let (reach, words) = (1 + drawn(2_000), [1, 2, 4][drawn(3) as usize]);
+            let addresses: Vec<u64> = (0..drawn(33)).map(|_| drawn(reach)).collect();
+            let all = addresses.iter().flat_map(|at| (0..words).map(move |word| at / 4 + word));
+            let distinct: std::collections::BTreeSet<u64> = all.collect();
+            let of = |bank: u64| distinct.iter().filter(|word| **word % COUNT as u64 == bank).count() as u64;
+            let most = (0..COUNT as u64).map(of).max().unwrap_or(0);
+            assert_eq!(cycles(addresses.iter().copied(), words as usize), most, "{addresses:?}, {words} words");
+        }
+    }
+
     #[test]
     fn words_of_one_bank_take_turns() {
         let strided = |stride: u64, lanes: u64| (0..lanes).map(move |lane| lane * stride);

@@ -414,7 +414,7 @@ impl RegTable {
     }
 }
 
-/// Writes a number: most of what is printed are numbers of registers, for which `write!` takes ten times as long.
+/// Writes a number. Most of what is printed are names of registers, and formatting is slow without optimisation.
 fn push_number(number: u32, out: &mut String) {
     if number >= 10 {
         push_number(number / 10, out);

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 
-use super::barrier_placement::Placement;
+use super::barrier_placement::{Pass, Placement};
 use super::nested_stage::Storage;
 use super::staging::Copy;
 use super::{
@@ -179,15 +179,17 @@ fn ordered(of: Input<'_>, kernel: Kernel, earlier: &mut Placement) -> Result<Ker
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let mut ordered = |kernel| match barrier_placement::place(kernel, blocks, earlier) {
+    let mut ordered = |kernel, share: fn(&mut Pass<'_>)| match barrier_placement::place(kernel, blocks, earlier, share)
+    {
         Some(kernel) => verified("the choice of barriers", was_valid, kernel),
         None => Err(Defect::Plan("accesses of a buffer have no order")),
     };
-    let tight = ordered(kernel.clone())?;
+    let tight = ordered(kernel.clone(), shared_allocation::share)?;
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Ok(tight);
     }
-    ordered(shared_allocation::share_with_barriers(kernel, blocks))
+    // What lies where is decided before its barriers are.
+    ordered(shared_allocation::share_with_barriers(kernel, blocks), |_| {})
 }
 
 /// What a transformation made of a kernel, verified if it `was_valid` before. Emission verifies each kernel once, and

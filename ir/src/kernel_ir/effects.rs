@@ -129,7 +129,7 @@ impl<'a> Effects<'a> {
 
     /// The values that it uses.
     pub fn operands(&self) -> Operands<'a> {
-        Operands { few: Few::new(self.few), many: self.many }
+        AndMore { few: Few::new(self.few), more: self.many, of: |value| *value }
     }
 
     /// The values that it binds where it stands; the index of a loop is bound in its body.
@@ -145,8 +145,7 @@ impl<'a> Effects<'a> {
 }
 
 /// Items of which there are at most so many. The walkers of kernels ask for them at every statement, also in a macro
-/// that is compiled without optimisation: there an iterator of its own takes a quarter of the instructions of
-/// `into_iter().flatten()`.
+/// that is compiled without optimisation, where `into_iter().flatten()` is several calls an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Few<T, const N: usize> {
     items: [Option<T>; N],
@@ -173,43 +172,29 @@ impl<T: Copy, const N: usize> Iterator for Few<T, N> {
     }
 }
 
+/// Few items, and what a list gives after them.
+#[derive(Clone, Debug)]
+pub struct AndMore<'a, T, M, const N: usize> {
+    few: Few<T, N>,
+    more: &'a [M],
+    of: fn(&M) -> T,
+}
+
 /// The values that a statement uses.
-#[derive(Clone, Debug)]
-pub struct Operands<'a> {
-    few: Few<ValueId, 3>,
-    many: &'a [ValueId],
-}
-
-impl Iterator for Operands<'_> {
-    type Item = ValueId;
-
-    fn next(&mut self) -> Option<ValueId> {
-        if let Some(value) = self.few.next() {
-            return Some(value);
-        }
-        let (first, rest) = self.many.split_first()?;
-        self.many = rest;
-        Some(*first)
-    }
-}
-
+pub type Operands<'a> = AndMore<'a, ValueId, ValueId, 3>;
 /// The regions inside a statement, in order.
-#[derive(Clone, Debug)]
-pub struct Regions<'a> {
-    few: Few<RegionId, 2>,
-    roles: &'a [Role],
-}
+pub type Regions<'a> = AndMore<'a, RegionId, Role, 2>;
 
-impl Iterator for Regions<'_> {
-    type Item = RegionId;
+impl<T: Copy, M, const N: usize> Iterator for AndMore<'_, T, M, N> {
+    type Item = T;
 
-    fn next(&mut self) -> Option<RegionId> {
-        if let Some(region) = self.few.next() {
-            return Some(region);
+    fn next(&mut self) -> Option<T> {
+        if let Some(item) = self.few.next() {
+            return Some(item);
         }
-        let (first, rest) = self.roles.split_first()?;
-        self.roles = rest;
-        Some(first.body)
+        let (first, rest) = self.more.split_first()?;
+        self.more = rest;
+        Some((self.of)(first))
     }
 }
 
@@ -228,7 +213,7 @@ impl<'a> Inside<'a> {
             Self::Elect(part) => ([Some(part), None], &[][..]),
             Self::Roles(roles) => ([None; 2], roles),
         };
-        Regions { few: Few::new(few), roles }
+        AndMore { few: Few::new(few), more: roles, of: |role| role.body }
     }
 }
 

@@ -81,7 +81,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
-pub use effects::{Access, AccessKind, Effects, Elements, Engine, Few, Inside, Operands, Regions};
+pub use effects::{Access, AccessKind, AndMore, Effects, Elements, Engine, Few, Inside, Operands, Regions};
 pub use facts::{Facts, Range};
 pub use in_roles::{InRoles, Users};
 pub use register_pressure::{Held, held};

@@ -178,3 +178,20 @@ impl fmt::Display for ThreadSet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ThreadSet;
+
+    /// Of every two sets of few threads.
+    #[test]
+    fn what_is_left_of_a_set_is_in_no_other() {
+        let sets: Vec<ThreadSet> =
+            (0..128_u64).map(|bits| ThreadSet::ascending((0..7).filter(|t| bits >> t & 1 == 1))).collect();
+        for (a, of_a) in sets.iter().enumerate() {
+            for (b, of_b) in sets.iter().enumerate() {
+                assert_eq!(of_a.without(of_b), sets[a & !b], "{of_a} without {of_b}");
+            }
+        }
+    }
+}

@@ -240,9 +240,9 @@ impl<'a> Pass<'a> {
     /// What happened after a statement.
     fn statement(&self, position: Position, depth: usize, mut paths: Paths) -> Option<Paths> {
         let (region, at) = position;
-        let work = 1 + paths.len() as u64;
-        work::count(Step::Ordering, work);
-        self.work.set(self.work.get() + work);
+        let steps = 1 + paths.len() as u64;
+        work::count(Step::Ordering, steps);
+        self.work.set(self.work.get() + steps);
         match &self.kernel.region(region).statements[at].kind {
             StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
             StatementKind::Roles(roles) => {

@@ -64,7 +64,6 @@ use std::ops::Range;
 pub(super) use self::flow::Pass;
 use self::flow::Placed;
 use self::regions::{Position, branch_after};
-use super::shared_allocation;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Kernel, Region, RegionId, Sharing, Statement, StatementKind};
 use crate::target::{WARP, WARPGROUP};
@@ -80,23 +79,28 @@ enum Barrier {
 
 /// Puts barriers where something is not ordered without one; none if no barrier orders it: a defect of the compiler.
 /// `blocks` is how many blocks run the kernel, over its dimensions. `earlier` is where another entry point has its
-/// barriers, and becomes where this one does: what does the same needs the same. Buffers share memory where that costs
-/// no barrier.
-pub(super) fn place(kernel: Kernel, blocks: Option<&Expr>, earlier: &mut Placement) -> Option<Kernel> {
+/// barriers, and becomes where this one does: what does the same needs the same. `share` may then let buffers lie in
+/// the memory of others, as far as everything stays ordered.
+pub(super) fn place(
+    kernel: Kernel,
+    blocks: Option<&Expr>,
+    earlier: &mut Placement,
+    share: impl FnOnce(&mut Pass<'_>),
+) -> Option<Kernel> {
     if !has_accesses(&kernel) {
         return Some(kernel);
     }
     let mut pass = placed_within(&kernel, blocks, earlier, MOST_WORK)?;
-    // Whatever places took.
+    // It has as much work as the choice of places had.
     pass.work.set(0);
-    shared_allocation::share(&mut pass);
+    share(&mut pass);
     Some(with_barriers(pass.finish(), kernel))
 }
 
 /// The same for a kernel of one entry point and any number of blocks.
 #[cfg(test)]
 pub(super) fn place_alone(kernel: Kernel) -> Option<Kernel> {
-    place(kernel, None, &mut Placement::default())
+    place(kernel, None, &mut Placement::default(), |_| {})
 }
 
 /// Whether a kernel has something that barriers order.

@@ -289,11 +289,11 @@ impl Nest<'_, '_> {
 
     /// The algorithm's axes at a point.
     pub(super) fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
-        let mut scope = Scope { is_own: true, ..Scope::default() };
+        let mut axes = Vec::with_capacity(self.indices.len());
         for (n, (axis, index)) in self.stage.indices.iter().enumerate() {
             let Some(value) = self.of_roots(index, values) else { continue };
-            scope.axes.insert(*axis, Bound { value, expr: self.indices[n].clone() });
+            axes.push((*axis, Bound { value, expr: self.indices[n].clone() }));
         }
-        scope
+        Scope::of_stage(axes)
     }
 }

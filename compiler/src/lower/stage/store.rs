@@ -98,7 +98,7 @@ impl Nest<'_, '_> {
         let axes = &self.program.algorithm.axis_lists[equation.axes.range()];
         let indices = |this: &mut Self, point: &Point| {
             let scope = this.scope(&point.values);
-            axes.iter().map(|axis| scope.axes.get(axis).map(|bound| bound.value)).collect::<Option<Vec<ValueId>>>()
+            axes.iter().map(|axis| scope.value(*axis)).collect::<Option<Vec<ValueId>>>()
         };
         let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter).cloned() else {
             let place = |this: &mut Self, point: &Point| {

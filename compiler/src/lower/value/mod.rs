@@ -36,16 +36,32 @@ pub struct Bound {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Axes by number.
-    pub axes: BTreeMap<AlgorithmAxis, Bound>,
+    axes: BTreeMap<AlgorithmAxis, Bound>,
     /// Variables of folds.
-    pub variables: BTreeMap<u32, ValueId>,
+    variables: BTreeMap<u32, ValueId>,
     /// Whether the axes are the stage's own: they are the same expressions at each point of its loops.
-    pub is_own: bool,
+    is_own: bool,
 }
 
 impl Scope {
+    /// The stage's own axes at a point.
+    pub(super) fn of_stage(axes: impl IntoIterator<Item = (AlgorithmAxis, Bound)>) -> Self {
+        Self { axes: axes.into_iter().collect(), variables: BTreeMap::new(), is_own: true }
+    }
+
+    /// The value of an axis in this thread.
+    pub(super) fn value(&self, axis: AlgorithmAxis) -> Option<ValueId> {
+        self.axes.get(&axis).map(|bound| bound.value)
+    }
+
+    /// Adds an axis of another kind: of an inner reduction, or of an equation that is read.
+    fn bind(&mut self, axis: AlgorithmAxis, bound: Bound) {
+        self.axes.insert(axis, bound);
+        self.is_own = false;
+    }
+
     /// The axes as expressions.
-    pub(super) fn exprs(&self) -> expressions::Scope {
+    fn exprs(&self) -> expressions::Scope {
         self.axes.iter().map(|(axis, bound)| (*axis, (*bound.expr).clone())).collect()
     }
 }

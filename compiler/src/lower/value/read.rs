@@ -45,7 +45,7 @@ impl<'a> Values<'a> {
                 let inside = or.map(|_| self.in_domain(b, source, &values, scope));
                 for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs.iter()) {
                     let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
-                    inner.axes.insert(*axis, Bound { value, expr: Rc::new(expr.clone()) });
+                    inner.bind(*axis, Bound { value, expr: Rc::new(expr.clone()) });
                 }
                 let (Some(or), Some(inside)) = (or, inside) else { return self.value(b, body, &inner) };
                 let initial = self.value(b, or, scope);

@@ -29,7 +29,7 @@ impl<'a> Values<'a> {
         let accumulator = self.start(b, id, scope, None);
         // A vector loaded inside the loops is not there after them.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
-        let mut inner = Scope { is_own: false, ..scope.clone() };
+        let mut inner = scope.clone();
         let list = &algorithm.axis_lists[axes.range()];
         for axis in list {
             let declared = &algorithm.axes[*axis as usize];
@@ -37,7 +37,7 @@ impl<'a> Values<'a> {
             let count = b.index_sub(high, low);
             let at = b.begin_loop(count);
             let value = b.index_add(low, at);
-            inner.axes.insert(*axis, Bound { value, expr: Rc::new(Expr::var(self.next_var)) });
+            inner.bind(*axis, Bound { value, expr: Rc::new(Expr::var(self.next_var)) });
             self.next_var += 1;
         }
         self.restore(&outer.as_ref().map(|_| BTreeMap::new()));
@@ -113,7 +113,7 @@ impl<'a> Values<'a> {
             (Value::Reduce { op, axes, body, .. }, Accumulator::Best { value, index, found }) => {
                 let term = self.value(b, body, scope);
                 let axis = algorithm.axis_lists[axes.range()][0];
-                let Some(at) = scope.axes.get(&axis).map(|bound| bound.value) else {
+                let Some(at) = scope.value(axis) else {
                     let name = self.program.algorithm.axes[axis as usize].name.to_string();
                     return self.unknown(Defect::Axis(name));
                 };
@@ -136,7 +136,7 @@ impl<'a> Values<'a> {
             }
             (Value::Fold { states, .. }, Accumulator::States(variables)) => {
                 let states = &algorithm.folds[states.range()];
-                let mut inner = Scope { is_own: false, ..scope.clone() };
+                let mut inner = scope.clone();
                 for (state, variable) in states.iter().zip(variables) {
                     inner.variables.insert(state.variable, b.get(*variable));
                 }

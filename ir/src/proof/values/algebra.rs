@@ -95,8 +95,8 @@ enum Tag {
 struct Tables {
     /// The values of constants that are no small integers.
     constants: BTreeMap<i64, f64>,
-    /// By some of their bits, whether there is any: most terms are none.
-    some: u64,
+    /// By some bits of a term, whether a constant has these: every operand is looked up, and most are none.
+    hints: u64,
     /// The term that has these bits of a type.
     terms: BTreeMap<(ElementType, u64), i64>,
 }
@@ -107,12 +107,12 @@ impl Tables {
     }
 
     fn insert(&mut self, term: i64, value: f64) {
-        self.some |= Self::bit(term);
+        self.hints |= Self::bit(term);
         self.constants.insert(term, value);
     }
 
     fn constant(&self, term: i64) -> Option<f64> {
-        if self.some & Self::bit(term) == 0 { None } else { self.constants.get(&term).copied() }
+        if self.hints & Self::bit(term) == 0 { None } else { self.constants.get(&term).copied() }
     }
 }
 
