@@ -23,8 +23,8 @@ use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_path
 
 /// Work for one entry point at one size.
 const WORK: u64 = 100_000;
-/// The same in a bounded trial for all entry points and numbers of blocks together: about a tenth of what compiling
-/// takes otherwise (`bench/results.md`).
+/// The same in a bounded trial for all entry points and numbers of blocks together; its share of the macro's work is in
+/// `bench/results.md`.
 const BOUNDED_WORK: u64 = 24_000;
 /// Tiles of a launch that has as many numbers of blocks to try as there are.
 const MANY_TILES: i64 = 1 << 20;
