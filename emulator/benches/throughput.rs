@@ -3,7 +3,7 @@
 //! emulator optimised as the advice of `README.md` has it, with `--profile test`.
 
 use divan::counter::ItemsCount;
-use tilewright_emulator::{Launch, Memory, Options, Program, Sanitizers};
+use tilewright_emulator::{Launch, MatrixModel, Memory, Options, Program, Sanitizers};
 
 fn main() {
     divan::main();
@@ -230,6 +230,38 @@ fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
         ..Launch::default()
     };
     let options = options(name);
+    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
+    assert!(report.is_clean(), "{report}");
+    bencher
+        .counter(ItemsCount::new(report.counters.total()))
+        .bench_local(|| program.launch(&launch, &memory, &options));
+}
+
+/// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with sanitizers
+/// also by the model of Hopper's tensor cores.
+#[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
+fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
+    const SIDE: u64 = 512;
+    let text = include_str!("../tests/corpus/nvcc/tensor.ptx");
+    let program = Program::parse(text).expect("the kernels of the corpus are well formed");
+    let memory = Memory::new(1 << 28);
+    let [a, b] = ["a", "b"].map(|label| memory.alloc(SIDE * SIDE * 2, label).expect("the capacity suffices"));
+    let c = memory.alloc(SIDE * SIDE * 4, "c").expect("the capacity suffices");
+    // Values of bf16 between 1 and 2.
+    let factor: Vec<u8> = (0..SIDE * SIDE).flat_map(|i| (0x3f80 + (i * 37 % 128) as u16).to_le_bytes()).collect();
+    for at in [a, b] {
+        memory.write(at, &factor).expect("the range is allocated");
+    }
+    let side = SIDE as u32;
+    let launch = Launch {
+        entry: "gemm_bf16".into(),
+        grid: [side / 64, side / 64, 1],
+        block: [128, 1, 1],
+        args: vec![side.into(), side.into(), side.into(), a.into(), b.into(), c.into()],
+        ..Launch::default()
+    };
+    let matrix = if name.ends_with("Hopper") { MatrixModel::Hopper } else { MatrixModel::Fast };
+    let options = Options { matrix, ..options(name) };
     let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
     assert!(report.is_clean(), "{report}");
     bencher

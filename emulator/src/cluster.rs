@@ -6,7 +6,7 @@
 //! it must be ordered after something that the owner did, and before the exit of one of the owner's warps. Both are
 //! questions to the clocks, so that every order of CTAs finds the same.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use crate::lanes::{Mask, count};
 use crate::shadow::clock::Clocks;
@@ -160,7 +160,7 @@ pub struct Peers {
     /// What some warp of each CTA knew when it exited: what is in it was over before the CTA's memory was gone.
     exits: Vec<Vec<u32>>,
     /// The last access of each warp to each other CTA: what comes before an access that is over is over as well.
-    reaches: BTreeMap<(u32, u32), Reach>,
+    reaches: SortedMap<(u32, u32), Reach>,
     /// CTAs, one bit each, that each warp knows to have started.
     started: Vec<u32>,
 }

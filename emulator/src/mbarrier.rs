@@ -4,7 +4,7 @@
 //! A phase ends when no arrivals are pending and the transaction count is 0; then the next begins with the expected
 //! count. A state (token) names the phase in its upper half and the pending count before the arrival in its lower half.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use crate::bulk::flight::Issuer;
 use crate::shadow::clock::Clocks;
@@ -34,7 +34,7 @@ pub struct Mbarrier {
     clock: Vec<u32>,
     completed: Vec<u32>,
     /// The last phase that each thread has seen the end of, by parity.
-    seen: BTreeMap<u32, u32>,
+    seen: SortedMap<u32, u32>,
 }
 
 /// Why an operation is refused.
@@ -196,7 +196,7 @@ impl Mbarrier {
 /// The objects of a CTA by address.
 #[derive(Debug, Default)]
 pub struct Mbarriers {
-    live: BTreeMap<u64, Mbarrier>,
+    live: SortedMap<u64, Mbarrier>,
     /// Grows when something changes that somebody may wait for, and when a warp runs that need not wait.
     pub progress: u64,
     /// Waits that failed since, by warp.
@@ -254,7 +254,7 @@ impl Mbarriers {
     }
 
     /// All objects, for reports.
-    pub fn iter(&self) -> impl Iterator<Item = (&u64, &Mbarrier)> {
+    pub fn iter(&self) -> impl Iterator<Item = &(u64, Mbarrier)> {
         self.live.iter()
     }
 }

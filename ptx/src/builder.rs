@@ -4,7 +4,7 @@
 //! lists of statements and may be spliced in any order. The first mistake in a block is kept and comes out of
 //! [`FunctionBuilder::finish`], so that lowering code needs no `?` on every line.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::fmt;
 
 use crate::check::{SelectFault, Selected, check_operands, select};
@@ -177,8 +177,8 @@ impl Block {
 pub struct FunctionBuilder {
     function: Function,
     /// Registers of each class, in order of creation.
-    classes: BTreeMap<RegClass, Vec<RegId>>,
-    names: BTreeMap<String, ()>,
+    classes: SortedMap<RegClass, Vec<RegId>>,
+    names: SortedMap<String, ()>,
     error: Option<BuildError>,
 }
 
@@ -254,7 +254,7 @@ impl FunctionBuilder {
         for class in RegClass::ALL {
             function.regs.add_name(class.prefix());
         }
-        let mut builder = FunctionBuilder { function, classes: BTreeMap::new(), names: BTreeMap::new(), error: None };
+        let mut builder = FunctionBuilder { function, classes: SortedMap::new(), names: SortedMap::new(), error: None };
         let name = builder.function.name.clone();
         builder.claim(&name);
         builder

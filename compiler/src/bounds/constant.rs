@@ -4,7 +4,7 @@
 //! Property: a finding holds for every admissible size, 0 included, and for every element of the equation's domain,
 //! which contains what readers of an intermediate ask of it. Where nothing is ever executed, nothing is found.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use kernel::algorithm::{AxisId, Compare, IndexId, Value, ValueId};
 use tilewright_kernel as kernel;
@@ -32,14 +32,14 @@ pub(super) enum Constant {
 }
 
 /// What is found at a node wherever it is met; none after two places that differ.
-pub(super) type Found = BTreeMap<ValueId, Option<Constant>>;
+pub(super) type Found = SortedMap<ValueId, Option<Constant>>;
 
 /// Notes what is the case at a node in one place.
 pub(super) fn note(found: &mut Found, value: ValueId, constant: Option<Constant>) {
-    found
-        .entry(value)
-        .and_modify(|known| *known = known.take().filter(|k| Some(k) == constant.as_ref()))
-        .or_insert(constant);
+    match found.get_mut(&value) {
+        Some(known) => *known = known.take().filter(|k| Some(k) == constant.as_ref()),
+        None => drop(found.insert(value, constant)),
+    }
 }
 
 /// Whether nothing is executed here.
@@ -109,12 +109,12 @@ pub(super) fn reduction(program: &Program, context: &Context, facts: &Facts, axe
 /// Warns of what was found.
 pub(super) fn warn(program: &Program, found: &Found, diags: &mut Diagnostics) {
     let text = |value| program.printed().value_text(value);
-    for (&value, constant) in found {
-        let span = program.value_spans[value as usize];
+    for (value, constant) in found {
+        let span = program.value_spans[*value as usize];
         match constant {
             None => {}
             Some(Constant::Condition(holds)) => {
-                diags.report(ConstantCondition { condition: text(value), holds: *holds, span });
+                diags.report(ConstantCondition { condition: text(*value), holds: *holds, span });
             }
             Some(Constant::Empty(axis)) => {
                 let (lower, upper) = report::extent(program, &Limit::Domain(*axis));
@@ -122,7 +122,7 @@ pub(super) fn warn(program: &Program, found: &Found, diags: &mut Diagnostics) {
                 diags.report(EmptyRange { axis, range: format!("{lower}..{upper}"), span });
             }
             Some(constant @ (Constant::Outside { .. } | Constant::Inside)) => {
-                let Some(&Value::Read { source, indices, .. }) = program.algorithm.values.get(value as usize) else {
+                let Some(&Value::Read { source, indices, .. }) = program.algorithm.values.get(*value as usize) else {
                     continue;
                 };
                 let printed = program.printed();

@@ -1,6 +1,6 @@
 //! From an obligation that was not proved to a finding: refuted with the smallest witness, or undecided.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use kernel::algorithm::{AxisId, Index, IndexId, Reduction, Source, Value, ValueId};
 use kernel::{ElementType, Size};
@@ -31,7 +31,7 @@ const REPORTED: usize = 64;
 pub(super) fn report(
     program: &Program,
     given: Given<'_>,
-    failures: &BTreeMap<ValueId, Vec<Failure>>,
+    failures: &SortedMap<ValueId, Vec<Failure>>,
     diags: &mut Diagnostics,
 ) {
     let mut reported = 0;

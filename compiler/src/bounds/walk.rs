@@ -4,7 +4,7 @@
 //! left to a second walk from the outputs that follows reads into the equations concerned, with the axes replaced by
 //! the index expressions: conditions and ranges at the reader then count too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use kernel::algorithm::{AxisId, Binary, Run};
 use kernel::algorithm::{IndexId, Reduction, Source, Value, ValueId};
@@ -45,7 +45,7 @@ pub(super) struct Given<'a> {
 #[derive(Default)]
 pub(super) struct Findings {
     /// By the node that the obligation belongs to.
-    pub failures: BTreeMap<ValueId, Vec<Failure>>,
+    pub failures: SortedMap<ValueId, Vec<Failure>>,
     /// Outputs that read too much through intermediates.
     pub too_large: Vec<u16>,
     /// What is always so.
@@ -63,11 +63,11 @@ struct Walker<'a> {
     /// Whether this is the second walk.
     inlining: bool,
     /// Obligations of intermediates that the first walk could not prove.
-    pending: BTreeSet<ValueId>,
+    pending: SortedSet<ValueId>,
     /// Equations that hold, or lead to, pending obligations.
     wanted: Vec<bool>,
-    entered: BTreeSet<(u16, Vec<Expr>, u64)>,
-    folds: BTreeSet<ValueId>,
+    entered: SortedSet<(u16, Vec<Expr>, u64)>,
+    folds: SortedSet<ValueId>,
     /// Operations that the second walk may still visit.
     left: u32,
     out: Findings,
@@ -84,15 +84,15 @@ pub(super) fn walk(program: &Program, given: Given<'_>) -> Findings {
         root: 0,
         equation: 0,
         inlining: false,
-        pending: BTreeSet::new(),
+        pending: SortedSet::new(),
         wanted: vec![false; algorithm.equations.len()],
-        entered: BTreeSet::new(),
-        folds: BTreeSet::new(),
+        entered: SortedSet::new(),
+        folds: SortedSet::new(),
         left: u32::MAX,
         out: Findings::default(),
     };
     let reads = reads_of_equations(program);
-    let read: BTreeSet<u16> = reads.iter().flatten().copied().collect();
+    let read: SortedSet<u16> = reads.iter().flatten().copied().collect();
     let is_root = |equation: u16| {
         let components = &algorithm.components[algorithm.equations[usize::from(equation)].components.range()];
         // What a stage of its own holds is computed wherever its region reaches, not only where it is read.

@@ -1,6 +1,6 @@
 //! The shared memory of a block: each buffer with who writes and reads it, and what tells readers that it is complete.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 use std::fmt::Write as _;
 
 use super::copies::counted;
@@ -22,7 +22,7 @@ struct Use {
 pub fn text(kernel: &Kernel) -> String {
     let mut uses = vec![Use::default(); kernel.buffers.len()];
     let (mut clusters, mut blocks, mut warpgroups, mut warps) = (0, 0, 0, 0);
-    let mut waited: BTreeSet<u32> = BTreeSet::new();
+    let mut waited: SortedSet<u32> = SortedSet::new();
     for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
         match &statement.kind {
             StatementKind::BarrierCluster => clusters += 1,

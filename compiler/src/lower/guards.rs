@@ -9,7 +9,7 @@
 //! combination that has many ways none is looked at.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::terms::{MOST_WAYS, Meaning, Terms, Ways, both};
 use crate::extent::{Expr, System, Var};
@@ -93,14 +93,14 @@ type Numbered = Vec<Vec<u32>>;
 
 /// Expressions that ways consist of, each once; and what is known of their variables.
 struct Parts {
-    numbers: BTreeMap<Expr, u32>,
+    numbers: SortedMap<Expr, u32>,
     all: Vec<Expr>,
     /// Range of each variable: dimensions, then values.
     ranges: Vec<Range>,
     /// For indices of loops and blocks, the last one.
-    last: BTreeMap<Var, Expr>,
+    last: SortedMap<Var, Expr>,
     /// Whether ways that were looked at have no solution.
-    looked_at: RefCell<BTreeMap<Vec<u32>, bool>>,
+    looked_at: RefCell<SortedMap<Vec<u32>, bool>>,
 }
 
 impl Parts {
@@ -117,8 +117,8 @@ impl Parts {
     }
 
     /// All variables on which an expression depends.
-    fn variables(&self, ways: &[Numbered; 2]) -> BTreeSet<Var> {
-        let (mut found, mut open) = (BTreeSet::new(), Vec::new());
+    fn variables(&self, ways: &[Numbered; 2]) -> SortedSet<Var> {
+        let (mut found, mut open) = (SortedSet::new(), Vec::new());
         open.extend(ways.iter().flatten().flatten().flat_map(|number| self.all[*number as usize].vars()));
         while let Some(v) = open.pop() {
             if found.insert(v) {
@@ -150,7 +150,7 @@ impl Parts {
             return false;
         }
         let mut system = System::new();
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         let mut open: Vec<Expr> = way.iter().map(|number| self.all[*number as usize].clone()).collect();
         while let Some(e) = open.pop() {
             for v in e.vars().into_iter().filter(|v| seen.insert(*v)).collect::<Vec<_>>() {
@@ -179,20 +179,20 @@ pub(super) struct Guards {
     related: Vec<u64>,
     parts: Parts,
     /// Truth values of facts of the iteration before that exclude something in this one.
-    worth: BTreeSet<(Fact, bool)>,
+    worth: SortedSet<(Fact, bool)>,
     /// What was asked before.
-    asked: RefCell<BTreeMap<Known, bool>>,
+    asked: RefCell<SortedMap<Known, bool>>,
 }
 
 impl Guards {
     /// Facts that decide about shared memory or barriers, and that appear twice or exclude others.
     pub(super) fn new(kernel: &Kernel, blocks: Option<&Expr>) -> Self {
         let mut parts = Parts {
-            numbers: BTreeMap::new(),
+            numbers: SortedMap::new(),
             all: Vec::new(),
             ranges: kernel.signature.dims.iter().map(|dim| dim.range).collect(),
-            last: BTreeMap::new(),
-            looked_at: RefCell::new(BTreeMap::new()),
+            last: SortedMap::new(),
+            looked_at: RefCell::new(SortedMap::new()),
         };
         let ranges = || kernel.values.iter().map(|value| value.facts.range);
         // Once more for the iteration before.
@@ -201,9 +201,9 @@ impl Guards {
         for block in (0..kernel.values.len()).filter(|n| kernel.values[*n].op == Op::BlockIndex) {
             parts.last.extend(blocks.clone().map(|last| (variable(kernel, ValueId(block as u32)), last)));
         }
-        let mut bodies: BTreeMap<RegionId, ValueId> = BTreeMap::new();
+        let mut bodies: SortedMap<RegionId, ValueId> = SortedMap::new();
         let mut terms = Terms::new(kernel, Plain(kernel));
-        let (mut found, mut twice) = (BTreeSet::new(), BTreeSet::new());
+        let (mut found, mut twice) = (SortedSet::new(), SortedSet::new());
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
             let (fact, decides) = match statement.kind.effects().inside {
                 Inside::If(branch) => {
@@ -227,7 +227,7 @@ impl Guards {
             found.iter().map(|(fact, ways)| (*fact, ways.each_ref().map(|ways| parts.numbered(ways)))).collect();
         let mut related = twice;
         if all.len() <= MOST_FACTS {
-            let variables: Vec<BTreeSet<Var>> = found.iter().map(|(_, ways)| mentioned(ways)).collect();
+            let variables: Vec<SortedSet<Var>> = found.iter().map(|(_, ways)| mentioned(ways)).collect();
             for (n, (a, of_a)) in all.iter().enumerate() {
                 for (m, (b, of_b)) in all[..n].iter().enumerate() {
                     let excludes = || of_a.iter().any(|a| of_b.iter().any(|b| parts.is_impossible(&[a, b])));
@@ -237,7 +237,7 @@ impl Guards {
                 }
             }
         }
-        let (mut earlier, mut worth) = (Vec::new(), BTreeSet::new());
+        let (mut earlier, mut worth) = (Vec::new(), SortedSet::new());
         for ((fact, ways), (_, now)) in found.iter().zip(&all).take(MOST_FACTS) {
             let index = bodies.get(&kernel.value(fact.value()).region);
             let (Some(index), Some(before)) = (index, fact.before()) else { continue };
@@ -254,12 +254,12 @@ impl Guards {
             all.into_iter().filter(|(fact, _)| related.contains(fact)).take(MOST_FACTS).collect();
         followed.extend(earlier);
         followed.sort_by_key(|(fact, _)| *fact);
-        let variables: Vec<BTreeSet<Var>> = followed.iter().map(|(_, ways)| parts.variables(ways)).collect();
-        let meets = |a: &BTreeSet<Var>, b: &BTreeSet<Var>| u64::from(!a.is_disjoint(b));
+        let variables: Vec<SortedSet<Var>> = followed.iter().map(|(_, ways)| parts.variables(ways)).collect();
+        let meets = |a: &SortedSet<Var>, b: &SortedSet<Var>| u64::from(!a.is_disjoint(b));
         let related = (variables.iter())
             .map(|a| variables.iter().enumerate().fold(0, |all, (n, b)| all | meets(a, b) << n))
             .collect();
-        Self { followed, related, parts, worth, asked: RefCell::new(BTreeMap::new()) }
+        Self { followed, related, parts, worth, asked: RefCell::new(SortedMap::new()) }
     }
 
     /// The number of a fact that is followed.
@@ -343,7 +343,7 @@ fn matters(kernel: &Kernel, region: RegionId) -> bool {
 }
 
 /// Variables that ways mention.
-fn mentioned(ways: &[Ways; 2]) -> BTreeSet<Var> {
+fn mentioned(ways: &[Ways; 2]) -> SortedSet<Var> {
     ways.iter().flatten().flatten().flat_map(Expr::vars).collect()
 }
 

@@ -192,7 +192,7 @@ fn loops_as_extents(facts: &Facts, stages: &[Analysed]) -> Vec<(Var, Expr)> {
     // each.
     let mut outer: Vec<(Var, Expr)> = Vec::new();
     let parents = stages.iter().filter_map(|s| s.stage.attach.as_ref()).map(|attach| attach.stage);
-    let parents: std::collections::BTreeSet<usize> = parents.collect();
+    let parents: tilewright_sorted::SortedSet<usize> = parents.collect();
     for analysed in parents.into_iter().filter_map(|p| stages.get(p)) {
         for (n, leaf) in analysed.symbolic.variables.iter().enumerate() {
             let var = (analysed.stage.facts.dims() + n) as Var;

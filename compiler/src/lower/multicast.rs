@@ -11,7 +11,7 @@
 //! before. That the barrier is in this phase, and the slot read, is what the barrier of the cluster before it says.
 //! Roles tell each other without one (`role_pipeline`).
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -28,7 +28,7 @@ pub(super) fn digit(b: &mut Builder, multicast: &Multicast) -> ValueId {
 /// The blocks that read what this one copies: a bit for each number in the cluster. See [`Multicast::readers`].
 pub(super) fn readers(b: &mut Builder, multicast: &Multicast) -> ValueId {
     let literal = |b: &mut Builder, n: u32| b.index_literal(Type::I32, n.into());
-    let groups: BTreeMap<u32, u32> =
+    let groups: SortedMap<u32, u32> =
         (0..multicast.cluster).map(|rank| (multicast.first(rank), multicast.readers(rank))).collect();
     let mut groups = groups.into_iter();
     let Some((_, mask)) = groups.next() else { return literal(b, 1) };

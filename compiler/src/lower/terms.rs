@@ -5,7 +5,7 @@
 //! **Approximation.** What is no arithmetic is a variable; a condition that is no comparison, and one with many ways,
 //! may hold anywhere.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
@@ -32,13 +32,13 @@ pub(super) trait Meaning {
 pub(super) struct Terms<'a, M> {
     kernel: &'a Kernel,
     pub meaning: M,
-    known: BTreeMap<ValueId, Expr>,
-    judged: BTreeMap<(ValueId, bool), Ways>,
+    known: SortedMap<ValueId, Expr>,
+    judged: SortedMap<(ValueId, bool), Ways>,
 }
 
 impl<'a, M: Meaning> Terms<'a, M> {
     pub fn new(kernel: &'a Kernel, meaning: M) -> Self {
-        Self { kernel, meaning, known: BTreeMap::new(), judged: BTreeMap::new() }
+        Self { kernel, meaning, known: SortedMap::new(), judged: SortedMap::new() }
     }
 
     /// Says what a value is.

@@ -9,7 +9,7 @@
 //! of its positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a
 //! value are not looked at. What memory decides is taken to be what is said of it.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use super::index_width::LIMIT;
 use super::terms::{Meaning, Terms};
@@ -84,9 +84,9 @@ fn looked_at(kernel: &Kernel, blocks: &Expr) -> Vec<(ValueId, Ends, i128)> {
         kernel,
         next: Family::FRESH.var(0),
         blocks: None,
-        ends: BTreeMap::new(),
-        values: BTreeMap::new(),
-        digits: BTreeMap::new(),
+        ends: SortedMap::new(),
+        values: SortedMap::new(),
+        digits: SortedMap::new(),
     };
     let mut pass = Pass { terms: Terms::new(kernel, numbers), kernel, found: Vec::new() };
     // A cluster takes a tile, and each block of it comes to its number of the cluster.
@@ -188,9 +188,9 @@ struct Numbers<'a> {
     next: Var,
     /// The number of the last block.
     blocks: Option<Expr>,
-    ends: BTreeMap<Var, Ends>,
-    values: BTreeMap<ValueId, Var>,
-    digits: BTreeMap<(Expr, Expr), [Expr; 2]>,
+    ends: SortedMap<Var, Ends>,
+    values: SortedMap<ValueId, Var>,
+    digits: SortedMap<(Expr, Expr), [Expr; 2]>,
 }
 
 impl Numbers<'_> {

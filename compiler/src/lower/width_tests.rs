@@ -60,7 +60,7 @@ fn values_lie_within_their_bounds() {
                     if !holds || launch.blocks == 0 {
                         continue;
                     }
-                    let mut ranges: BTreeMap<ValueId, (i64, i64)> = BTreeMap::new();
+                    let mut ranges: SortedMap<ValueId, (i64, i64)> = SortedMap::new();
                     let found = watch_paths(&entry.kernel, &launch, 1, 60, &mut |value, at| {
                         let range = ranges.entry(value).or_insert((at, at));
                         *range = (range.0.min(at), range.1.max(at));

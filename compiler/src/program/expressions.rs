@@ -1,6 +1,6 @@
 //! Indices of a program, and its tensors' strides, as expressions.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::algorithm::{AxisId, Index, IndexId};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
@@ -9,7 +9,7 @@ use super::Program;
 use crate::extent::{Expr, Facts, Var};
 
 /// The value of each axis in scope.
-pub type Scope = BTreeMap<AxisId, Expr>;
+pub type Scope = SortedMap<AxisId, Expr>;
 
 /// Strides of a tensor parameter in elements, as expressions.
 pub fn strides(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {

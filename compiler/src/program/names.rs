@@ -1,7 +1,7 @@
 //! Names: tensors are always followed by brackets and form one name space; sizes, strides, scalars, axes and the
 //! variables of a `fold` form the other. A local name never hides another one.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::AxisId;
@@ -66,4 +66,4 @@ pub(super) fn is_size_name(name: &str) -> bool {
 }
 
 /// Global names of the second name space, by spelling.
-pub(super) type Globals = BTreeMap<String, Global>;
+pub(super) type Globals = SortedMap<String, Global>;

@@ -1,6 +1,6 @@
 //! Which equation reads which: dependency order, cycles, and tensors that are defined never, twice, or for nobody.
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::names::plain;
 use super::signature::{LIMIT, Signature};
@@ -26,7 +26,7 @@ pub(super) struct Planned<'a> {
 pub(super) struct Plan<'a> {
     pub equations: Vec<Planned<'a>>,
     /// Equation and component that define a tensor.
-    pub targets: BTreeMap<&'a str, (u16, u16)>,
+    pub targets: SortedMap<&'a str, (u16, u16)>,
 }
 
 /// Orders the equations; `None` if they are cyclic, so that nothing after makes sense.
@@ -37,7 +37,7 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
         diags.report(TooMany { what: "equations", limit: LIMIT, span: extra.head });
         return None;
     }
-    let mut definer: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+    let mut definer: SortedMap<&str, (usize, Span)> = SortedMap::new();
     for (position, equation) in written.iter().enumerate() {
         for target in &equation.targets {
             let name = plain(target);
@@ -57,7 +57,7 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
             }
         }
     }
-    let reads: Vec<BTreeSet<&str>> = written.iter().map(|e| tensors_read(e)).collect();
+    let reads: Vec<SortedSet<&str>> = written.iter().map(|e| tensors_read(e)).collect();
     if kernel.outputs.is_empty() && kernel.inputs.iter().all(|p| p.inout.is_none()) {
         let first = written.first().and_then(|e| e.targets.first().map(|t| (plain(t).to_owned(), e.axes.len())));
         diags.report(NoOutput { name: plain(&kernel.name).to_owned(), defines: first, span: kernel.name.span });
@@ -66,7 +66,7 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
     report_unused(signature, &written, &definer, &reads, diags);
     let order = sort(&written, signature, &definer, &reads, diags)?;
 
-    let mut targets = BTreeMap::new();
+    let mut targets = SortedMap::new();
     let mut equations = Vec::with_capacity(order.len());
     for (place, &position) in (0..).zip(&order) {
         let ast = written[position];
@@ -100,8 +100,8 @@ pub(super) fn warn_unused(kernel: &ast::Kernel, diags: &mut Diagnostics) {
 fn report_unused(
     signature: &Signature,
     written: &[&ast::Equation],
-    definer: &BTreeMap<&str, (usize, Span)>,
-    reads: &[BTreeSet<&str>],
+    definer: &SortedMap<&str, (usize, Span)>,
+    reads: &[SortedSet<&str>],
     diags: &mut Diagnostics,
 ) {
     for (position, parameter) in signature.parameters.iter().enumerate() {
@@ -133,8 +133,8 @@ fn report_unused(
 fn sort(
     written: &[&ast::Equation],
     signature: &Signature,
-    definer: &BTreeMap<&str, (usize, Span)>,
-    reads: &[BTreeSet<&str>],
+    definer: &SortedMap<&str, (usize, Span)>,
+    reads: &[SortedSet<&str>],
     diags: &mut Diagnostics,
 ) -> Option<Vec<usize>> {
     let is_in_place = |name: &str| {
@@ -142,7 +142,7 @@ fn sort(
         tensor.is_some_and(|t| t.role == Role::InOut)
     };
     // What is read of an in-place tensor is what was there before: no dependence.
-    let needs: Vec<BTreeSet<usize>> = reads
+    let needs: Vec<SortedSet<usize>> = reads
         .iter()
         .map(|names| {
             let computed = names.iter().filter(|name| !is_in_place(name));
@@ -155,8 +155,8 @@ fn sort(
             readers[position].push(reader);
         }
     }
-    let mut missing: Vec<usize> = needs.iter().map(BTreeSet::len).collect();
-    let mut ready: BTreeSet<usize> = (0..written.len()).filter(|&e| missing[e] == 0).collect();
+    let mut missing: Vec<usize> = needs.iter().map(SortedSet::len).collect();
+    let mut ready: SortedSet<usize> = (0..written.len()).filter(|&e| missing[e] == 0).collect();
     let mut order = Vec::with_capacity(written.len());
     while let Some(next) = ready.pop_first() {
         order.push(next);
@@ -178,7 +178,7 @@ fn sort(
 }
 
 /// A cycle among the equations that still miss something, each needing the next, starting at the earliest written.
-fn find_cycle(needs: &[BTreeSet<usize>], missing: &[usize]) -> Vec<usize> {
+fn find_cycle(needs: &[SortedSet<usize>], missing: &[usize]) -> Vec<usize> {
     let stuck = |e: &usize| missing[*e] > 0;
     let mut path: Vec<usize> = Vec::new();
     let mut seen = vec![false; needs.len()];
@@ -241,8 +241,8 @@ fn walk<'a>(expr: &'a ast::Expr, visit: &mut impl FnMut(&'a ast::Expr)) {
 }
 
 /// Names of the tensors that the right-hand side reads.
-fn tensors_read(equation: &ast::Equation) -> BTreeSet<&str> {
-    let mut names = BTreeSet::new();
+fn tensors_read(equation: &ast::Equation) -> SortedSet<&str> {
+    let mut names = SortedSet::new();
     walk(&equation.value, &mut |e| {
         if let ast::ExprKind::Read(read) = &e.kind {
             names.insert(plain(&read.tensor));

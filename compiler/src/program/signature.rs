@@ -4,7 +4,7 @@
 //! dimension must be told at launch: it is one whole size or stride of a tensor parameter, or a fact `==` determines it
 //! from dimensions that are told (`K == 4096`, `P == 2 * Q` for either side). [`Signature::solved`] lists the latter.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::info::{Dim, DimKind, Parameter, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::{Constraint, ElementType, Relation, Size, SizeOp};
@@ -33,7 +33,7 @@ pub(super) struct Signature {
     /// Dimensions and scalars by name.
     pub globals: Globals,
     /// Tensor parameters by name.
-    pub tensors: BTreeMap<String, u16>,
+    pub tensors: SortedMap<String, u16>,
     /// Parameters whose shape was wrong: reads of them are not checked.
     pub broken: Vec<bool>,
 }
@@ -86,7 +86,7 @@ pub(super) fn build(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Signature 
 impl Builder<'_> {
     fn parameters(&mut self, kernel: &ast::Kernel) {
         let all = kernel.inputs.iter().map(|p| (p, false)).chain(kernel.outputs.iter().map(|p| (p, true)));
-        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        let mut seen: SortedMap<&str, Span> = SortedMap::new();
         for (param, is_output) in all {
             let name = plain(&param.name);
             if let Some(&first) = seen.get(name) {

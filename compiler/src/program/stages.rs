@@ -1,6 +1,6 @@
 //! The schedule half as far as names go: which equation a schedule belongs to, and the lines of the line table.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use super::names::plain;
 use super::order::Plan;
@@ -24,8 +24,8 @@ pub(super) struct Stages {
 pub(super) fn build(kernel: &ast::Kernel, signature: &Signature, plan: &Plan<'_>, diags: &mut Diagnostics) -> Stages {
     let mut out = Stages::default();
     // What was said about each equation: scheduled or inlined.
-    let mut said: BTreeMap<u16, Span> = BTreeMap::new();
-    let mut copies: BTreeMap<&str, Span> = BTreeMap::new();
+    let mut said: SortedMap<u16, Span> = SortedMap::new();
+    let mut copies: SortedMap<&str, Span> = SortedMap::new();
     for item in &kernel.items {
         let statement = u32::try_from(out.statements.len()).expect("there are fewer statements than tokens");
         match item {
@@ -125,7 +125,7 @@ fn find(stage: &ast::Name, signature: &Signature, plan: &Plan<'_>, diags: &mut D
 
 /// Notes what was said about an equation; the second time is an error.
 fn once(
-    said: &mut BTreeMap<u16, Span>,
+    said: &mut SortedMap<u16, Span>,
     equation: u16,
     statement: &'static str,
     name: &ast::Name,

@@ -1,6 +1,6 @@
 //! What readers ask of a place, group by group.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::algorithm::ValueId;
 
@@ -30,9 +30,9 @@ impl Asked {
         if groups.len() == 1 {
             return Some(groups.into_iter().map(|g| (g, None)).collect());
         }
-        let reads = |g: &Group| g.requests.iter().map(|r| self.reads[*r].0).collect::<BTreeSet<ValueId>>();
+        let reads = |g: &Group| g.requests.iter().map(|r| self.reads[*r].0).collect::<SortedSet<ValueId>>();
         let all: usize = groups.iter().map(|g| reads(g).len()).sum();
-        let distinct: BTreeSet<ValueId> = groups.iter().flat_map(&reads).collect();
+        let distinct: SortedSet<ValueId> = groups.iter().flat_map(&reads).collect();
         (all == distinct.len()).then(|| {
             let list = groups.into_iter().map(|g| (reads(&g).into_iter().collect(), g));
             list.map(|(reads, g)| (g, Some(reads))).collect()

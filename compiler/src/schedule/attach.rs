@@ -6,7 +6,7 @@
 //! to something coarser. To the stage the loops around it are dimensions, so that every room treats it as it treats an
 //! output.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
@@ -40,14 +40,14 @@ pub struct Attach {
 }
 
 /// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
-pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<Source> {
+pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> SortedSet<Source> {
     reads(algorithm, equation, served).into_iter().map(|(source, _)| source).collect()
 }
 
 /// The same, with each value that reads one.
-pub(super) fn reads(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<(Source, ValueId)> {
-    let mut found = BTreeSet::new();
-    let mut seen = BTreeSet::new();
+pub(super) fn reads(algorithm: &Algorithm, equation: usize, served: &[Source]) -> SortedSet<(Source, ValueId)> {
+    let mut found = SortedSet::new();
+    let mut seen = SortedSet::new();
     let components = |equation: usize| {
         let range = algorithm.equations[equation].components.range();
         algorithm.components[range].iter().map(|c| c.value).collect::<Vec<_>>()

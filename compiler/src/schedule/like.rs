@@ -5,7 +5,7 @@
 //! of those of S. What S gives to blocks is one iteration here, but for an output that stands beside S and shares its
 //! blocks.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
@@ -169,12 +169,12 @@ fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u3
         Axis(u32),
         Dimension(Source, usize),
     }
-    let mut classes: Vec<BTreeSet<Node>> = Vec::new();
+    let mut classes: Vec<SortedSet<Node>> = Vec::new();
     let mut join = |a: Node, b: Node| {
         let (with, without): (Vec<_>, Vec<_>) =
             std::mem::take(&mut classes).into_iter().partition(|c| c.contains(&a) || c.contains(&b));
         classes = without;
-        let mut all: BTreeSet<Node> = with.into_iter().flatten().collect();
+        let mut all: SortedSet<Node> = with.into_iter().flatten().collect();
         all.extend([a, b]);
         classes.push(all);
     };
@@ -191,7 +191,7 @@ fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u3
                 }
             }
             let mut open = vec![component.value];
-            let mut seen = BTreeSet::new();
+            let mut seen = SortedSet::new();
             while let Some(value) = open.pop() {
                 if !seen.insert(value) {
                     continue;
@@ -211,7 +211,7 @@ fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u3
         let mut list: Vec<u32> = algorithm.axis_lists[definition.axes.range()].to_vec();
         let values = algorithm.components[definition.components.range()].iter().map(|c| c.value);
         let mut open: Vec<u32> = values.collect();
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         while let Some(value) = open.pop() {
             if !seen.insert(value) {
                 continue;

@@ -76,7 +76,7 @@ use roots::{Roots, Unscheduled, outermost_reductions};
 pub use stage::{Along, Reduced, Stage};
 pub use uneven::uneven;
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Index, IndexId, Source, Value, ValueId};
@@ -307,7 +307,7 @@ pub fn computed_at_reads(algorithm: &Algorithm, equation: usize, served: &[Sourc
     let mut open: Vec<usize> = algorithm.equations[equation].components.range().collect();
     while let Some(component) = open.pop() {
         let mut values = vec![algorithm.components[component].value];
-        let mut visited = BTreeSet::new();
+        let mut visited = SortedSet::new();
         while let Some(value) = values.pop() {
             if !visited.insert(value) {
                 continue;

@@ -1,6 +1,6 @@
 //! Copies that are under way, or over and not yet known by all warps to be so.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::ops::Range;
 
 use tilewright_kernel::tensor_map::Swizzle;
@@ -158,7 +158,7 @@ pub struct Flights {
     shared: Range<u64>,
     global: Range<u64>,
     /// By warp and lane.
-    groups: BTreeMap<(u32, u32), Groups>,
+    groups: SortedMap<(u32, u32), Groups>,
     /// Copies that are not done.
     pub under_way: usize,
     /// Accesses that met no copy since the list was last swept.

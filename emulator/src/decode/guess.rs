@@ -5,7 +5,7 @@
 //! that is not optimised keeps values in memory and swaps in a function: there, of a load whose value comes to a
 //! comparison by way of memory of the thread's own, the address is not looked at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use tilewright_ptx::isa::{Atomic, Control, Convert, Memory, Op as Family};
 use tilewright_ptx::{
@@ -36,9 +36,9 @@ enum Place {
 
 /// The registers of all functions, by function and register, whose values come to the comparison of a compare-and-swap
 /// by way of memory.
-pub(crate) fn kept(module: &Module) -> BTreeSet<(usize, RegId)> {
+pub(crate) fn kept(module: &Module) -> SortedSet<(usize, RegId)> {
     // From every place to those that its value is copied from, and the first places: what is compared.
-    let mut sources: BTreeMap<(usize, Place), Vec<(usize, Place)>> = BTreeMap::new();
+    let mut sources: SortedMap<(usize, Place), Vec<(usize, Place)>> = SortedMap::new();
     let mut work = Vec::new();
     for (number, function) in module.functions.iter().enumerate() {
         function.for_each_inst(&mut |inst| {
@@ -48,7 +48,7 @@ pub(crate) fn kept(module: &Module) -> BTreeSet<(usize, RegId)> {
             copies_of(module, number, inst, &mut |to, from| sources.entry(to).or_default().push(from));
         });
     }
-    let mut seen: BTreeSet<(usize, Place, bool)> = work.iter().copied().collect();
+    let mut seen: SortedSet<(usize, Place, bool)> = work.iter().copied().collect();
     while let Some((function, place, through)) = work.pop() {
         for (from, source) in sources.get(&(function, place)).into_iter().flatten() {
             let next = (*from, *source, through || matches!(source, Place::Memory(..)));
@@ -108,7 +108,7 @@ fn copies_of(module: &Module, function: usize, inst: &Inst, copy: &mut impl FnMu
 
 /// The loads among the instructions of a function that guess, by their number; of registers that are `kept` without
 /// more ado.
-pub(crate) fn guesses(insts: &[&Inst], kept: impl Fn(RegId) -> bool) -> BTreeSet<usize> {
+pub(crate) fn guesses(insts: &[&Inst], kept: impl Fn(RegId) -> bool) -> SortedSet<usize> {
     let is_kept =
         |inst: &Inst| matches!(inst.operands.first(), Some(Operand::Reg(reg)) if is_plain_load(inst) && kept(*reg));
     let mut guesses = direct(insts);
@@ -117,15 +117,15 @@ pub(crate) fn guesses(insts: &[&Inst], kept: impl Fn(RegId) -> bool) -> BTreeSet
 }
 
 /// Those whose value is compared at their address.
-fn direct(insts: &[&Inst]) -> BTreeSet<usize> {
+fn direct(insts: &[&Inst]) -> SortedSet<usize> {
     let swaps: Vec<&Inst> = insts.iter().filter(|inst| is_swap(inst)).copied().collect();
     if swaps.is_empty() {
-        return BTreeSet::new();
+        return SortedSet::new();
     }
     // Copies from register to register, and the registers that have one definition, which is a copy of a register or a
     // variable's address.
-    let mut copies: BTreeMap<RegId, Vec<RegId>> = BTreeMap::new();
-    let mut source: BTreeMap<RegId, Option<(AddressBase, i64)>> = BTreeMap::new();
+    let mut copies: SortedMap<RegId, Vec<RegId>> = SortedMap::new();
+    let mut source: SortedMap<RegId, Option<(AddressBase, i64)>> = SortedMap::new();
     for inst in insts {
         let copied = match (inst.op, &inst.operands[..]) {
             (Family::Convert(Convert::Mov | Convert::Cvta), [Operand::Reg(d), Operand::Reg(a)]) => {
@@ -171,7 +171,7 @@ fn direct(insts: &[&Inst]) -> BTreeSet<usize> {
         if compared.is_empty() {
             return false;
         }
-        let (mut seen, mut work) = (BTreeSet::from([*loaded]), vec![*loaded]);
+        let (mut seen, mut work) = (SortedSet::from([*loaded]), vec![*loaded]);
         while let Some(reg) = work.pop() {
             if compared.contains(&reg) {
                 return true;

@@ -1,7 +1,7 @@
 //! What belongs to a module as a whole: variables in global and constant memory with their initial values, addresses of
 //! functions, and which functions a kernel may reach.
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use tilewright_ptx::isa::{Control, Op as Family};
 use tilewright_ptx::{FuncId, Function, Initializer, Inst, Linkage, Module, Operand, StateSpace, Symbol, VarId};
@@ -30,7 +30,7 @@ pub(crate) struct Variables {
     pub constants: Vec<u8>,
     pub constant_names: Vec<Named>,
     /// Addresses in their spaces of everything but shared memory.
-    pub places: BTreeMap<Symbol, u64>,
+    pub places: SortedMap<Symbol, u64>,
 }
 
 /// The address of a function as a value.
@@ -151,9 +151,9 @@ fn write(bytes: &mut Vec<u8>, at: usize, value: &[u8], total: u64) {
 pub(crate) struct Reachable {
     pub order: Vec<FuncId>,
     /// Those that may be called while they run.
-    pub recursive: BTreeSet<FuncId>,
+    pub recursive: SortedSet<FuncId>,
     /// Variables outside functions that the kernel or one of them names.
-    pub variables: BTreeSet<VarId>,
+    pub variables: SortedSet<VarId>,
     /// Whether an instruction reads where the system's part of shared memory is.
     pub reserved_shared: bool,
 }
@@ -163,8 +163,8 @@ impl Reachable {
         let taken = taken(module);
         let mut reachable = Reachable::default();
         // Depth first, without recursion of our own: text may nest calls deeply.
-        let mut met: BTreeSet<FuncId> = BTreeSet::new();
-        let mut calls: BTreeMap<FuncId, Vec<FuncId>> = BTreeMap::new();
+        let mut met: SortedSet<FuncId> = SortedSet::new();
+        let mut calls: SortedMap<FuncId, Vec<FuncId>> = SortedMap::new();
         let mut stack = vec![(None, reachable.callees(kernel, &taken), 0usize)];
         while let Some((id, callees, at)) = stack.last_mut() {
             let Some(next) = callees.get(*at).copied() else {
@@ -185,7 +185,7 @@ impl Reachable {
         }
         // Recursive: it can come back to itself.
         for id in &reachable.order {
-            let mut seen = BTreeSet::new();
+            let mut seen = SortedSet::new();
             let mut work = calls.get(id).cloned().unwrap_or_default();
             while let Some(next) = work.pop() {
                 if next == *id {
@@ -236,7 +236,7 @@ pub(crate) fn callee(inst: &Inst) -> Option<&Operand> {
 
 /// Functions whose address is a value somewhere.
 fn taken(module: &Module) -> Vec<FuncId> {
-    let mut taken = BTreeSet::new();
+    let mut taken = SortedSet::new();
     for variable in &module.variables {
         let mut work: Vec<&Initializer> = variable.init.iter().collect();
         while let Some(init) = work.pop() {

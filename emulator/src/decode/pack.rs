@@ -7,7 +7,8 @@
 //! writes never share a row.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::Kernel;
 use super::op::{Op, Slot};
@@ -17,8 +18,8 @@ use super::operands::{Role, renumber, visit};
 const LIMIT: usize = 1 << 26;
 
 /// Whether a slot holds the same value from a warp's start to its end: constants, parameters and special registers.
-pub(super) fn fixed(kernel: &Kernel) -> BTreeSet<Slot> {
-    let mut fixed: BTreeSet<Slot> = kernel.constants.iter().map(|(slot, _)| *slot).collect();
+pub(super) fn fixed(kernel: &Kernel) -> SortedSet<Slot> {
+    let mut fixed: SortedSet<Slot> = kernel.constants.iter().map(|(slot, _)| *slot).collect();
     fixed.extend(kernel.specials.iter().map(|(_, slot)| Slot::Narrow(*slot)));
     fixed.extend(kernel.param_slots.iter().map(|(slot, ..)| *slot));
     fixed
@@ -61,7 +62,7 @@ impl Free {
     fn new(kernel: &mut Kernel) -> Free {
         let mut fixed = fixed(kernel);
         fixed.extend(kernel.tracked.iter().map(|tracked| tracked.slot));
-        let mut free = BTreeSet::new();
+        let mut free = SortedSet::new();
         for inst in &mut kernel.code {
             visit(inst, &mut kernel.data, &mut |slot, _| {
                 if !fixed.contains(&slot) {
@@ -160,8 +161,8 @@ fn lifetimes(kernel: &mut Kernel, free: &Free) -> Option<Vec<(usize, usize)>> {
 fn forward(kernel: &mut Kernel) {
     let fixed = fixed(kernel);
     // A read of a register that is not checked comes after a write of it on every path.
-    let checked: BTreeSet<Slot> = kernel.tracked.iter().map(|tracked| tracked.slot).collect();
-    let (mut written, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    let checked: SortedSet<Slot> = kernel.tracked.iter().map(|tracked| tracked.slot).collect();
+    let (mut written, mut twice) = (SortedSet::new(), SortedSet::new());
     for inst in &mut kernel.code {
         visit(inst, &mut kernel.data, &mut |slot, role| {
             if role != Role::Read && !written.insert(slot) {
@@ -170,7 +171,7 @@ fn forward(kernel: &mut Kernel) {
             slot
         });
     }
-    let mut copies: BTreeMap<Slot, Slot> = BTreeMap::new();
+    let mut copies: SortedMap<Slot, Slot> = SortedMap::new();
     for inst in kernel.code.iter_mut().filter(|inst| inst.guard.is_none()) {
         let (d, a) = match inst.op {
             Op::Mov { d, a } => (Slot::Narrow(d), Slot::Narrow(a)),
@@ -239,13 +240,13 @@ pub(super) fn pack(kernel: &mut Kernel) {
     let Some(lives) = lifetimes(kernel, &free) else { return };
     let mut order: Vec<usize> = (0..free.slots.len()).collect();
     order.sort_unstable_by_key(|n| (lives[*n], free.slots[*n]));
-    let mut renamed = BTreeMap::new();
+    let mut renamed = SortedMap::new();
     for class in [Slot::Pred as fn(u32) -> Slot, Slot::Narrow, Slot::Wide] {
         let same = |slot: &Slot| std::mem::discriminant(slot) == std::mem::discriminant(&class(0));
         // The numbers of the class, lowest first, and until when each is taken.
         let mut numbers: Vec<Slot> = free.slots.iter().copied().filter(same).collect();
         numbers.sort_unstable();
-        let mut idle = BTreeSet::new();
+        let mut idle = SortedSet::new();
         idle.extend(numbers);
         let mut taken: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
         for n in order.iter().filter(|n| same(&free.slots[**n])) {
@@ -268,14 +269,14 @@ pub(super) fn pack(kernel: &mut Kernel) {
 
 /// Numbers the slots that are left without gaps.
 fn squeeze(kernel: &mut Kernel) {
-    let mut used: BTreeSet<Slot> = BTreeSet::new();
+    let mut used: SortedSet<Slot> = SortedSet::new();
     renumber(kernel, &mut |slot| {
         used.insert(slot);
         slot
     });
     used.extend(fixed(kernel));
     used.extend(kernel.tracked.iter().map(|tracked| tracked.slot));
-    let mut new = BTreeMap::new();
+    let mut new = SortedMap::new();
     let [mut preds, mut narrow, mut wide] = [0; 3];
     for slot in used {
         let (counter, class): (&mut u32, fn(u32) -> Slot) = match slot {

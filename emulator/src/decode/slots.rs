@@ -1,6 +1,6 @@
 //! Numbering: registers by class, and a slot for every immediate and special register that the kernel uses.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_ptx::{Function, Immediate, RegId, ScalarType, SpecialReg};
 
@@ -14,8 +14,8 @@ pub(crate) struct Slots<'a> {
     function: &'a Function,
     registers: Vec<Option<Slot>>,
     /// Registers of 128 bits: their halves, low one first.
-    pairs: BTreeMap<RegId, [Slot; 2]>,
-    constants: BTreeMap<(u8, u64), Slot>,
+    pairs: SortedMap<RegId, [Slot; 2]>,
+    constants: SortedMap<(u8, u64), Slot>,
     /// These are few.
     specials: Vec<(SpecialReg, u32)>,
     /// Offset, bytes, whether sign-extended, whether wide.
@@ -57,8 +57,8 @@ impl<'a> Slots<'a> {
         Slots {
             function,
             registers: vec![None; function.regs.len()],
-            pairs: BTreeMap::new(),
-            constants: BTreeMap::new(),
+            pairs: SortedMap::new(),
+            constants: SortedMap::new(),
             specials: Vec::new(),
             params: Vec::new(),
             narrow: 0,

@@ -7,7 +7,7 @@
 //! operands of a marked instruction over the lanes that run before it takes one lane's result for all; the proof is
 //! what makes that comparison worth its time, and soundness does not rest on it.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_ptx::SpecialReg;
 
@@ -35,8 +35,8 @@ pub(super) fn mark(kernel: &mut Kernel) {
 }
 
 /// The slots whose values may differ between lanes that run together.
-fn varying(kernel: &mut Kernel) -> BTreeSet<Slot> {
-    let mut varying: BTreeSet<Slot> =
+fn varying(kernel: &mut Kernel) -> SortedSet<Slot> {
+    let mut varying: SortedSet<Slot> =
         kernel.specials.iter().filter(|(s, _)| is_of_lane(*s)).map(|(_, slot)| Slot::Narrow(*slot)).collect();
     let Kernel { code, data, .. } = kernel;
     loop {

@@ -249,7 +249,7 @@ fn blocks(items: &[Item<'_>], targets: &dyn Fn(&Inst) -> Vec<LabelId>) -> Vec<Bl
     starts.sort_unstable();
     starts.dedup();
     let block_of = |index: usize| starts.partition_point(|start| *start <= index) - 1;
-    let mut labels = std::collections::BTreeMap::new();
+    let mut labels = tilewright_sorted::SortedMap::new();
     for (index, item) in items.iter().enumerate() {
         if let Item::Label(label) = item {
             labels.insert(*label, block_of(index));

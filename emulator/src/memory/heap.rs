@@ -4,7 +4,7 @@
 //! Freed addresses are not given out again, so that a use after `free` is an access outside every block for as long as
 //! the device lives.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::device::{Allocation, Memory};
@@ -25,7 +25,7 @@ struct Blocks {
     next: u64,
     used: u64,
     /// Sizes by address.
-    live: BTreeMap<u64, u64>,
+    live: SortedMap<u64, u64>,
 }
 
 /// The heap of one device.

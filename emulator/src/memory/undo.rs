@@ -1,7 +1,7 @@
 //! Taking back a launch: pages are saved before their first store. Only launches that run in parallel pay for it; one
 //! that finds anything is restored and run again on one thread, so that reports do not depend on the host's threads.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -71,7 +71,7 @@ impl Undo {
     /// Puts everything back.
     pub fn restore(&self) {
         let pages = std::mem::take(&mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         for page in pages {
             debug_assert!(seen.insert((page.allocation, page.first)), "a page is saved once");
             let target = &self.allocations[page.allocation];

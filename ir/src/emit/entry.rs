@@ -1,6 +1,6 @@
 //! One entry point: registers, regions, control flow, the line table.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -43,7 +43,7 @@ pub(super) struct Entry<'a> {
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,
     /// An instruction of each mnemonic so far, without operands.
-    mnemonics: BTreeMap<String, Inst>,
+    mnemonics: SortedMap<String, Inst>,
     /// The first instruction that the table does not take.
     error: Option<BuildError>,
     /// What effects are subject to, in a branch that is predicated.
@@ -83,7 +83,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         buffers,
         barriers,
         warp: None,
-        mnemonics: BTreeMap::new(),
+        mnemonics: SortedMap::new(),
         error: None,
         guard: None,
         role: None,

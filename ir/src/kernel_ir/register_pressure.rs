@@ -8,7 +8,7 @@
 //! same as another variable or a constant, loops that the assembler may write out. What is narrower than a word counts
 //! with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::target::register_limit;
 
@@ -71,7 +71,7 @@ struct Analysis<'a> {
     /// Bits that a variable takes: 0 if it may take none.
     bits: Vec<u32>,
     /// What is read after each exchange before it changes, and where each loop comes around.
-    live: BTreeMap<Place, Set>,
+    live: SortedMap<Place, Set>,
     most: (u32, Set),
 }
 
@@ -100,7 +100,7 @@ pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
 fn held_in(kernel: &Kernel, region: RegionId) -> Held {
     let none = Set::new(kernel);
     let mut analysis =
-        Analysis { kernel, bits: vec![0; kernel.variables.len()], live: BTreeMap::new(), most: (0, none.clone()) };
+        Analysis { kernel, bits: vec![0; kernel.variables.len()], live: SortedMap::new(), most: (0, none.clone()) };
     analysis.sizes();
     analysis.backward(region, none.clone());
     analysis.forward(region, &mut Past { set: none.clone(), read: none });

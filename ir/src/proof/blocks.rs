@@ -4,7 +4,7 @@
 //! Blocks are run one after the other, which decides who is the last to arrive, and nothing else: an access is right
 //! only if what it meets is ordered before it by arrivals.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::target::WARP;
 
@@ -62,7 +62,7 @@ fn is_first(actor: Actor, number: u32) -> (bool, bool) {
 }
 
 /// What is known of others.
-type Seen = BTreeMap<Party, Until>;
+type Seen = SortedMap<Party, Until>;
 
 fn join(seen: &mut Seen, other: &Seen) {
     other.iter().for_each(|(party, until)| seen.entry(*party).or_default().join(*until));
@@ -104,8 +104,8 @@ struct Counter {
 struct Cell {
     writer: Option<Access>,
     /// The last update by each party since, and the last read.
-    updates: BTreeMap<Party, Access>,
-    readers: BTreeMap<Party, Access>,
+    updates: SortedMap<Party, Access>,
+    readers: SortedMap<Party, Access>,
     /// Whether it may be other than zero, if it was zero at first.
     changed: bool,
 }
@@ -124,7 +124,7 @@ impl Access {
 
     /// Takes the place of the party's accesses so far: whoever comes after this one comes after those, or nobody is
     /// named.
-    fn stand_for(self, all: &mut BTreeMap<Party, Access>, synced: Time) {
+    fn stand_for(self, all: &mut SortedMap<Party, Access>, synced: Time) {
         let before = all.get(&self.party()).filter(|other| other.actor != self.actor && other.time >= synced);
         let actor = if before.is_some() { Actor::SEVERAL } else { self.actor };
         all.insert(self.party(), Access { actor, ..self });
@@ -144,9 +144,9 @@ pub(super) enum Touch {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workspaces {
     all: Vec<Elements>,
-    counters: BTreeMap<(u16, i64), Counter>,
+    counters: SortedMap<(u16, i64), Counter>,
     /// Of the blocks of the cluster and their roles, and the one that runs.
-    parties: BTreeMap<AgentId, Knowledge>,
+    parties: SortedMap<AgentId, Knowledge>,
     now: AgentId,
 }
 

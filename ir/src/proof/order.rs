@@ -1,6 +1,6 @@
 //! What agents know of each other: clocks, and what separates accesses.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::target::{WARP, WARPGROUP};
 
@@ -42,7 +42,7 @@ pub(super) struct Known {
 
 /// A vector clock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock(BTreeMap<AgentId, Known>);
+pub(super) struct Clock(SortedMap<AgentId, Known>);
 
 impl Clock {
     pub fn of(&self, agent: AgentId) -> Known {

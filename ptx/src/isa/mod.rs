@@ -12,7 +12,7 @@ mod absent;
 mod form;
 pub mod notation;
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::sync::OnceLock;
 
 pub(crate) use absent::absent;
@@ -171,7 +171,7 @@ impl Row {
 /// The table: its rows in the order of [`Op`], and for each mnemonic the row and index of its forms.
 struct Table {
     rows: Vec<Row>,
-    by_mnemonic: BTreeMap<&'static str, Vec<(u16, u16)>>,
+    by_mnemonic: SortedMap<&'static str, Vec<(u16, u16)>>,
 }
 
 /// All forms whose mnemonic (the word before the first dot) is this one.
@@ -189,7 +189,7 @@ pub fn all_forms() -> impl Iterator<Item = &'static Form> {
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = Table { rows: Vec::new(), by_mnemonic: BTreeMap::new() };
+        let mut table = Table { rows: Vec::new(), by_mnemonic: SortedMap::new() };
         for (row, op) in (0..).zip(Op::all()) {
             for (index, syntax) in (0..).zip(op.desc().syntax) {
                 table.by_mnemonic.entry(notation::mnemonic(syntax).0).or_default().push((row, index));

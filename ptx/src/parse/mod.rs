@@ -11,7 +11,7 @@ mod error;
 mod operands;
 mod scope;
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 pub use error::{ParseError, ParseErrorKind};
 
@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Module, ParseError> {
     }
     let tokens = lex(text)?;
     let module = Module::new(PtxVersion::new(0, 0), Target::sm(0));
-    Parser { tokens, at: 0, module, scopes: Scopes::default(), registers: 0, defined: BTreeSet::new() }.module()
+    Parser { tokens, at: 0, module, scopes: Scopes::default(), registers: 0, defined: SortedSet::new() }.module()
 }
 
 pub(crate) struct Parser<'a> {
@@ -55,7 +55,7 @@ pub(crate) struct Parser<'a> {
     scopes: Scopes<'a>,
     registers: usize,
     /// Functions whose body has been read.
-    defined: BTreeSet<FuncId>,
+    defined: SortedSet<FuncId>,
 }
 
 /// What every step of the parser returns.

@@ -1,7 +1,7 @@
 //! Names and what they stand for, scope by scope. Functions have a scope of their own inside the module's, braces open
 //! another.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use crate::operand::{FuncId, LabelId, RegId, Symbol, VarId};
 
@@ -15,9 +15,9 @@ pub(super) enum Name {
 
 #[derive(Default)]
 struct Scope<'a> {
-    names: BTreeMap<&'a str, Name>,
+    names: SortedMap<&'a str, Name>,
     /// `%r<10>`: first register and count, by prefix.
-    ranges: BTreeMap<&'a str, (RegId, u32)>,
+    ranges: SortedMap<&'a str, (RegId, u32)>,
 }
 
 /// The module's scope and, inside a function, those of its body.

@@ -1,6 +1,6 @@
 //! Bodies: scopes, labels, instructions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::{Verifier, VerifyErrorKind};
 use crate::check::{SelectFault, check_operands};
@@ -22,18 +22,18 @@ enum LabelKind {
 /// What is declared in a function so far.
 struct Scopes {
     /// Registers and variables that may be used here.
-    regs: BTreeSet<RegId>,
-    variables: BTreeSet<VarId>,
+    regs: SortedSet<RegId>,
+    variables: SortedSet<VarId>,
     /// Labels that may be used here: those of the enclosing scopes.
-    labels: BTreeMap<LabelId, LabelKind>,
+    labels: SortedMap<LabelId, LabelKind>,
     /// Every label placed so far, in any scope.
-    placed: BTreeSet<LabelId>,
+    placed: SortedSet<LabelId>,
 }
 
 impl<'m> Verifier<'m> {
     pub(super) fn body(&mut self, function: &'m Function) {
-        let mut names = BTreeSet::new();
-        let mut regs = BTreeSet::new();
+        let mut names = SortedSet::new();
+        let mut regs = SortedSet::new();
         for param in function.returns.iter().chain(&function.params) {
             self.name(&param.name, param.line, &mut names);
             if param.space == StateSpace::Reg {
@@ -41,7 +41,7 @@ impl<'m> Verifier<'m> {
                 regs.insert(RegId(regs.len() as u32));
             }
         }
-        let mut scopes = Scopes { regs, variables: BTreeSet::new(), labels: BTreeMap::new(), placed: BTreeSet::new() };
+        let mut scopes = Scopes { regs, variables: SortedSet::new(), labels: SortedMap::new(), placed: SortedSet::new() };
         self.scope(function, &function.body, &mut scopes, names);
     }
 
@@ -51,7 +51,7 @@ impl<'m> Verifier<'m> {
         function: &'m Function,
         statements: &'m [Statement],
         scopes: &mut Scopes,
-        mut names: BTreeSet<String>,
+        mut names: SortedSet<String>,
     ) {
         let mut labels = Vec::new();
         for statement in statements {
@@ -74,7 +74,7 @@ impl<'m> Verifier<'m> {
             scopes.labels.insert(label, kind);
             labels.push(label);
         }
-        let mut ranges = BTreeSet::new();
+        let mut ranges = SortedSet::new();
         let mut declared_regs = Vec::new();
         let mut declared_variables = Vec::new();
         for statement in statements {
@@ -123,7 +123,7 @@ impl<'m> Verifier<'m> {
                         declared_variables.push(*id);
                     }
                 },
-                Statement::Scope(inner) => self.scope(function, inner, scopes, BTreeSet::new()),
+                Statement::Scope(inner) => self.scope(function, inner, scopes, SortedSet::new()),
                 Statement::BranchTargets { targets, .. } => {
                     for target in targets {
                         self.label(function, *target, &scopes.labels, |kind| kind == LabelKind::Place, 0, &String::new);
@@ -151,7 +151,7 @@ impl<'m> Verifier<'m> {
         &mut self,
         function: &Function,
         label: LabelId,
-        labels: &BTreeMap<LabelId, LabelKind>,
+        labels: &SortedMap<LabelId, LabelKind>,
         fits: impl Fn(LabelKind) -> bool,
         line: u32,
         text: &dyn Fn() -> String,

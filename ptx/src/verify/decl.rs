@@ -1,6 +1,6 @@
 //! Declarations: names and variables of the module, signatures and directives of functions.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use super::{DeclarationFault, DirectiveFault, Verifier, VerifyErrorKind};
 use crate::builder::is_identifier;
@@ -61,7 +61,7 @@ impl Verifier<'_> {
     /// Module level.
     pub(super) fn declarations(&mut self) {
         let module = self.module;
-        let mut names = BTreeSet::new();
+        let mut names = SortedSet::new();
         let variables = module.variables.iter().map(|variable| (&variable.name, variable.line));
         let functions = module.functions.iter().map(|function| (&function.name, function.line));
         for (name, line) in variables.chain(functions) {
@@ -87,7 +87,7 @@ impl Verifier<'_> {
     }
 
     /// A name that must be an identifier and new in `names`.
-    pub(super) fn name(&mut self, name: &str, line: u32, names: &mut BTreeSet<String>) {
+    pub(super) fn name(&mut self, name: &str, line: u32, names: &mut SortedSet<String>) {
         if !is_identifier(name) {
             self.report(line, String::new(), VerifyErrorKind::Identifier(name.to_owned()));
         }

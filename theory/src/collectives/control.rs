@@ -1,6 +1,6 @@
 //! Uniform control: an operation of several threads is reached by all of them, or by none.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use super::nest::{Instance, Nest};
 
@@ -24,7 +24,7 @@ pub struct NotUniform {
 pub fn uniform(nest: &Nest, depth: usize, holds: &dyn Fn(&[u64]) -> bool) -> Result<(), NotUniform> {
     let depth = depth.min(nest.steps().len());
     let Ok(around) = Nest::of(nest.shape(), nest.steps()[..depth].iter().map(|s| &s.bind)) else { return Ok(()) };
-    let mut passing: BTreeMap<&[u64], Vec<u64>> = BTreeMap::new();
+    let mut passing: SortedMap<&[u64], Vec<u64>> = SortedMap::new();
     for Instance { values, threads } in nest.instances() {
         let passes = holds(values);
         let of = passing.entry(&values[..depth]).or_default();

@@ -1,6 +1,6 @@
 //! Arrays whose elements threads hold: which one is held by whom.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use super::ThreadSet;
 use super::nest::{Instance, Nest};
@@ -105,7 +105,7 @@ impl Array<'_> {
         }
         // A loop takes units apart if some of its iterations differ in them, whatever the others are.
         let first_of = |threads: &ThreadSet| threads.first().map_or(0, |t| native.unit_of(t));
-        let of: BTreeMap<&[u64], u64> =
+        let of: SortedMap<&[u64], u64> =
             place.instances().iter().map(|i| (i.values.as_slice(), first_of(&i.threads))).collect();
         let at_first = |values: &[u64], steps: &dyn Fn(usize) -> bool| -> Option<u64> {
             let moved: Vec<u64> =

@@ -2,7 +2,7 @@
 //! asked for at all.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use super::Loops;
@@ -48,9 +48,9 @@ struct Shared {
 #[derive(Debug)]
 struct Answers {
     /// Each list of rows so far, with its number.
-    lists: BTreeMap<Vec<Expr>, usize>,
+    lists: SortedMap<Vec<Expr>, usize>,
     /// For each list, questions with the answer and the eliminations that it took.
-    found: Vec<BTreeMap<Expr, (bool, u32)>>,
+    found: Vec<SortedMap<Expr, (bool, u32)>>,
 }
 
 /// The list without rows.
@@ -58,7 +58,7 @@ const NO_ROWS: usize = 0;
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { lists: BTreeMap::from([(Vec::new(), NO_ROWS)]), found: vec![BTreeMap::new()] }
+        Self { lists: SortedMap::from([(Vec::new(), NO_ROWS)]), found: vec![SortedMap::new()] }
     }
 }
 
@@ -69,7 +69,7 @@ impl Answers {
             return *number;
         }
         self.lists.insert(rows.to_vec(), self.found.len());
-        self.found.push(BTreeMap::new());
+        self.found.push(SortedMap::new());
         self.found.len() - 1
     }
 }

@@ -1,7 +1,7 @@
 //! The property, on every path through a kernel.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::regions::{Nesting, Position, of_first_thread, of_last_block};
 use super::{Barrier, MOST_WORK};
@@ -13,10 +13,10 @@ use crate::lower::pending_accesses::Since;
 use crate::work::{self, Step};
 
 /// What happened on the paths to a statement, by what is known there.
-type Paths = BTreeMap<Known, Since>;
+type Paths = SortedMap<Known, Since>;
 
 /// Barriers, each before a statement.
-pub(super) type Placed = BTreeMap<Position, Barrier>;
+pub(super) type Placed = SortedMap<Position, Barrier>;
 
 /// So many kinds of paths are told apart; beyond that, all are one.
 const MOST_PATHS: usize = 64;
@@ -30,8 +30,7 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
 
 /// The paths on which something happened that did not on others.
 fn other_than(paths: &Paths, others: &Paths) -> Paths {
-    let is_other = |path: &(&Known, &Since)| others.get(path.0) != Some(path.1);
-    paths.iter().filter(is_other).map(|(known, since)| (*known, since.clone())).collect()
+    paths.iter().filter(|(known, since)| others.get(known) != Some(since)).cloned().collect()
 }
 
 /// The property of a kernel with barriers.
@@ -56,15 +55,15 @@ pub(in crate::lower) struct Pass<'a> {
     /// Who accesses what others accessed.
     pub(super) dependences: Dependences<'a>,
     /// Regions that the first thread alone comes to, of the block or of a role.
-    first: BTreeSet<RegionId>,
+    first: SortedSet<RegionId>,
     /// Regions that only the last block to arrive comes to, as its threads agree.
-    pub(super) last: BTreeSet<RegionId>,
+    pub(super) last: SortedSet<RegionId>,
     /// Which role runs a region, and what roles hand to each other.
     pub(in crate::lower) roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
     pub(super) work: Cell<u64>,
     /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
-    loops: RefCell<BTreeMap<RegionId, Iterations>>,
+    loops: RefCell<SortedMap<RegionId, Iterations>>,
 }
 
 /// A loop on all paths that came to it: inside another loop, in each iteration of that.
@@ -93,9 +92,9 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        let mut first = BTreeSet::new();
+        let mut first = SortedSet::new();
         of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
-        let mut last = BTreeSet::new();
+        let mut last = SortedSet::new();
         of_last_block(kernel, Kernel::BODY, false, &mut last);
         Self {
             kernel,
@@ -127,7 +126,7 @@ impl<'a> Pass<'a> {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
-        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)]));
+        let ends = self.flow(Kernel::BODY, 0, SortedMap::from([(Known::default(), since)]));
         let Some(mut ends) = ends else { return false };
         // What others write in a block, or tell it, comes before it ends.
         let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;

@@ -1,6 +1,6 @@
 //! Who comes to a region: all threads together, the first one alone, only those of the last block to arrive.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
@@ -124,7 +124,7 @@ pub(super) fn of_first_thread(
     region: RegionId,
     number: u32,
     first: bool,
-    found: &mut BTreeSet<RegionId>,
+    found: &mut SortedSet<RegionId>,
 ) {
     if first {
         found.insert(region);
@@ -147,7 +147,7 @@ pub(super) fn of_first_thread(
 }
 
 /// The regions that only the last block to arrive comes to, among those inside one.
-pub(super) fn of_last_block(kernel: &Kernel, region: RegionId, last: bool, found: &mut BTreeSet<RegionId>) {
+pub(super) fn of_last_block(kernel: &Kernel, region: RegionId, last: bool, found: &mut SortedSet<RegionId>) {
     if last {
         found.insert(region);
     }

@@ -1,6 +1,6 @@
 //! Partials in shared memory: where those of each group lie, how they are written, read and merged.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::banks;
@@ -63,7 +63,7 @@ impl Plan {
     pub fn sharing(&self) -> Sharing {
         let threads = self.threads;
         let groups: Vec<(u32, u32)> = (0..threads).map(|t| self.place_of(t).0).map(|s| (s.far, s.near)).collect();
-        let mut first: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut first: SortedMap<(u32, u32), u32> = SortedMap::new();
         let mut stay = |unit: u32| {
             first.clear();
             let numbers = (0..threads).map(|thread| thread / unit);

@@ -13,7 +13,7 @@
 mod pair;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use self::pair::Pair;
 use super::pending_accesses::Access;
@@ -91,12 +91,12 @@ struct Site {
 pub(super) struct Dependences<'a> {
     kernel: &'a Kernel,
     sites: Vec<Site>,
-    groups: BTreeMap<(RegionId, usize), Group>,
+    groups: SortedMap<(RegionId, usize), Group>,
     /// Whether all threads of a block have the same value, where they evaluate it together.
     uniform: Vec<bool>,
     /// How many blocks there are.
     blocks: Option<&'a Expr>,
-    known: RefCell<BTreeMap<(Access, Group), Sharing>>,
+    known: RefCell<SortedMap<(Access, Group), Sharing>>,
     work: RefCell<Budget>,
 }
 
@@ -106,13 +106,13 @@ impl<'a> Dependences<'a> {
         let mut found = Self {
             kernel,
             sites: Vec::new(),
-            groups: BTreeMap::new(),
+            groups: SortedMap::new(),
             uniform: uniform(kernel),
             blocks,
-            known: RefCell::new(BTreeMap::new()),
+            known: RefCell::new(SortedMap::new()),
             work: RefCell::new(Budget::new(MOST_WORK)),
         };
-        found.region(Kernel::BODY, &mut Vec::new(), &mut BTreeMap::new());
+        found.region(Kernel::BODY, &mut Vec::new(), &mut SortedMap::new());
         found
     }
 
@@ -126,9 +126,9 @@ impl<'a> Dependences<'a> {
         loops(&self.sites[group as usize].steps).nth(depth).is_some_and(|(_, own, ..)| own == body)
     }
 
-    fn region(&mut self, region: RegionId, steps: &mut Vec<Step>, count: &mut BTreeMap<(BufferId, Kind), Vec<Group>>) {
+    fn region(&mut self, region: RegionId, steps: &mut Vec<Step>, count: &mut SortedMap<(BufferId, Kind), Vec<Group>>) {
         // For each buffer, the group that is open.
-        let mut open: BTreeMap<BufferId, (Kind, Group)> = BTreeMap::new();
+        let mut open: SortedMap<BufferId, (Kind, Group)> = SortedMap::new();
         for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
             let inner: Vec<Step> = match &statement.kind {
                 StatementKind::Loop(l) => vec![Step::Loop { body: l.body, index: l.index, count: l.count }],
@@ -178,7 +178,7 @@ impl<'a> Dependences<'a> {
         buffer: BufferId,
         kind: Kind,
         steps: &[Step],
-        count: &mut BTreeMap<(BufferId, Kind), Vec<Group>>,
+        count: &mut SortedMap<(BufferId, Kind), Vec<Group>>,
     ) -> Group {
         let own = count.entry((buffer, kind)).or_default();
         if let Some(last) = own.last().filter(|_| own.len() > MOST_GROUPS) {

@@ -1,7 +1,7 @@
 //! Two accesses of one buffer, as one system of integers.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use super::{Dependences, MOST_WAYS, MOST_WORK_OF_PAIR, Site, Step, loops, threads_of};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
@@ -30,9 +30,9 @@ enum Name {
 /// The variables of a pair, and what is known of them.
 struct Numbers {
     next: Var,
-    names: BTreeMap<Name, Var>,
-    digits: BTreeMap<(Expr, Expr), [Var; 2]>,
-    ranges: BTreeMap<Var, (Option<i128>, Option<i128>)>,
+    names: SortedMap<Name, Var>,
+    digits: SortedMap<(Expr, Expr), [Var; 2]>,
+    ranges: SortedMap<Var, (Option<i128>, Option<i128>)>,
     integers: Integers,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Pair<'a> {
         }
         let ranges = kernel.signature.dims.iter().enumerate().map(|(d, dim)| (d as Var, ends(dim.range))).collect();
         let next = kernel.signature.dims.len() as Var;
-        let numbers = Numbers { next, names: BTreeMap::new(), digits: BTreeMap::new(), ranges, integers };
+        let numbers = Numbers { next, names: SortedMap::new(), digits: SortedMap::new(), ranges, integers };
         let numbers = RefCell::new(numbers);
         let of_threads = sites.map(|site| threads_of(kernel, &site.steps));
         let threads = [0, 1].map(|n| {

@@ -13,7 +13,8 @@ mod units;
 
 pub(super) use loops::Iteration;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use conditions::Condition;
@@ -169,9 +170,9 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         // Others may stand there, too, for readers of other units.
         instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
         literals: Vec::new(),
-        indices: BTreeMap::new(),
-        neighbours: BTreeMap::new(),
-        empty: BTreeMap::new(),
+        indices: SortedMap::new(),
+        neighbours: SortedMap::new(),
+        empty: SortedMap::new(),
         leaves: VecDeque::new(),
         defect: None,
     };

@@ -1,6 +1,6 @@
 //! A reduction: its accumulators, its terms, and what units that share a result do with theirs.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::algorithm::{Compare, Source, Value, ValueId as AlgorithmValue};
 
@@ -145,7 +145,7 @@ impl Nest<'_, '_> {
     fn overwrites(&self, reduction: AlgorithmValue) -> bool {
         let algorithm = &self.program.algorithm;
         let outputs: Vec<u16> = self.outputs().into_iter().map(|(_, parameter)| parameter).collect();
-        let (mut open, mut seen) = (vec![reduction], BTreeSet::new());
+        let (mut open, mut seen) = (vec![reduction], SortedSet::new());
         while let Some(value) = open.pop() {
             if !seen.insert(value) {
                 continue;

@@ -3,7 +3,8 @@
 mod read;
 mod reduce;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use tilewright_kernel::ElementType;
@@ -36,9 +37,9 @@ pub struct Bound {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Axes by number.
-    axes: BTreeMap<AlgorithmAxis, Bound>,
+    axes: SortedMap<AlgorithmAxis, Bound>,
     /// Variables of folds.
-    variables: BTreeMap<u32, ValueId>,
+    variables: SortedMap<u32, ValueId>,
     /// Whether the axes are the stage's own: they are the same expressions at each point of its loops.
     is_own: bool,
 }
@@ -46,7 +47,7 @@ pub struct Scope {
 impl Scope {
     /// The stage's own axes at a point.
     pub(super) fn of_stage(axes: impl IntoIterator<Item = (AlgorithmAxis, Bound)>) -> Self {
-        Self { axes: axes.into_iter().collect(), variables: BTreeMap::new(), is_own: true }
+        Self { axes: axes.into_iter().collect(), variables: SortedMap::new(), is_own: true }
     }
 
     /// The value of an axis in this thread.
@@ -100,7 +101,7 @@ pub struct Lane {
     /// The lane, 0 first.
     pub number: u32,
     /// Vectors loaded at this point, by read and offset of lane 0.
-    pub loaded: BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>,
+    pub loaded: SortedMap<(AlgorithmValue, Expr), Vec<ValueId>>,
 }
 
 /// Lowers values of one stage.
@@ -132,11 +133,11 @@ pub struct Values<'a> {
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
     /// What reads index with the stage's own axes, as expressions: the same at each point of its loops.
-    pub indices: BTreeMap<AlgorithmValue, Rc<[Expr]>>,
+    pub indices: SortedMap<AlgorithmValue, Rc<[Expr]>>,
     /// Of reads with these in a memory, how many lanes of the vector are neighbours, and the number of the element.
-    pub neighbours: BTreeMap<(AlgorithmValue, Memory), (u32, Rc<Expr>)>,
+    pub neighbours: SortedMap<(AlgorithmValue, Memory), (u32, Rc<Expr>)>,
     /// Of reductions over the stage's own axes, whether they have no term.
-    pub empty: BTreeMap<AlgorithmValue, bool>,
+    pub empty: SortedMap<AlgorithmValue, bool>,
     /// Where reads of held elements looked last.
     pub leaves: VecDeque<LeavesAt<'a>>,
     /// The first thing that is not known here, if there is one: see [`Defect`].
@@ -347,7 +348,7 @@ impl<'a> Values<'a> {
         b.get(result)
     }
 
-    fn restore(&mut self, loaded: &Option<BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>>) {
+    fn restore(&mut self, loaded: &Option<SortedMap<(AlgorithmValue, Expr), Vec<ValueId>>>) {
         if let (Some(lane), Some(loaded)) = (&mut self.lane, loaded) {
             lane.loaded.clone_from(loaded);
         }

@@ -1,6 +1,6 @@
 //! Reductions: their states, steps and merges.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use tilewright_kernel::ElementType;
@@ -40,7 +40,7 @@ impl<'a> Values<'a> {
             inner.bind(*axis, Bound { value, expr: Rc::new(Expr::var(self.next_var)) });
             self.next_var += 1;
         }
-        self.restore(&outer.as_ref().map(|_| BTreeMap::new()));
+        self.restore(&outer.as_ref().map(|_| SortedMap::new()));
         self.step(b, id, &accumulator, &inner);
         for _ in list {
             b.end_loop();

@@ -15,7 +15,7 @@ mod matrix;
 mod memory;
 mod values;
 
-use std::collections::{BTreeMap, BTreeSet};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
@@ -92,33 +92,33 @@ pub(super) struct Lowering<'a> {
     pub(super) kernel: Kernel,
     pub(super) slots: Slots<'a>,
     /// Offsets of variables in their state spaces.
-    places: BTreeMap<Symbol, u64>,
+    places: SortedMap<Symbol, u64>,
     /// What the kernel reaches.
     reachable: Reachable,
     /// Whether threads have memory of their own that a generic address may be in.
     local_memory: bool,
     /// Number in the kernel's list of every device function.
-    numbers: BTreeMap<FuncId, u32>,
+    numbers: SortedMap<FuncId, u32>,
     /// The frame base of a device function; none in the kernel.
     frame: Option<u32>,
     shared: Layout,
     /// Places of the shared variables of bodies, by function and number.
-    shared_places: BTreeMap<(String, usize), u64>,
+    shared_places: SortedMap<(String, usize), u64>,
     local: Layout,
-    labels: BTreeMap<LabelId, u32>,
-    tables: BTreeMap<LabelId, Vec<LabelId>>,
+    labels: SortedMap<LabelId, u32>,
+    tables: SortedMap<LabelId, Vec<LabelId>>,
     /// Branches whose targets are not known yet.
     fixes: Vec<(usize, LabelId)>,
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
-    tracked: BTreeMap<RegId, u32>,
+    tracked: SortedMap<RegId, u32>,
     /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
     pub(super) guess: bool,
     /// See [`super::guess::kept`].
-    kept: &'a BTreeSet<(usize, RegId)>,
+    kept: &'a SortedSet<(usize, RegId)>,
     origin: Origin,
-    mnemonics: BTreeMap<String, u32>,
-    sources: BTreeMap<(String, u32, u32), u32>,
+    mnemonics: SortedMap<String, u32>,
+    sources: SortedMap<(String, u32, u32), u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
         module: &'a Module,
         function: &'a Function,
         variables: &Variables,
-        kept: &'a BTreeSet<(usize, RegId)>,
+        kept: &'a SortedSet<(usize, RegId)>,
     ) -> Result<Self, Error> {
         let mut kernel = Kernel { name: function.name.clone(), ..Kernel::default() };
         let mut places = variables.places.clone();
@@ -172,22 +172,22 @@ impl<'a> Lowering<'a> {
             places,
             local_memory: has_local_memory(module, function, &reachable),
             reachable,
-            numbers: BTreeMap::new(),
+            numbers: SortedMap::new(),
             frame: None,
             shared,
-            shared_places: BTreeMap::new(),
+            shared_places: SortedMap::new(),
             local: Layout::new(MOST_LOCAL),
-            labels: BTreeMap::new(),
-            tables: BTreeMap::new(),
+            labels: SortedMap::new(),
+            tables: SortedMap::new(),
             fixes: Vec::new(),
             table_fixes: Vec::new(),
             guard: None,
-            tracked: BTreeMap::new(),
+            tracked: SortedMap::new(),
             guess: false,
             kept,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
-            mnemonics: BTreeMap::new(),
-            sources: BTreeMap::new(),
+            mnemonics: SortedMap::new(),
+            sources: SortedMap::new(),
         })
     }
 

@@ -30,7 +30,7 @@ pub(super) fn check_extent(env: &mut Env<'_>, issue: &Issue) -> Result<(), Halt>
             return Err(Halt);
         }
     }
-    let barrier = env.mbarriers.iter().find(|(at, _)| overlap(&written, &(**at..**at + 8))).map(|(at, _)| *at);
+    let barrier = env.mbarriers.iter().find(|(at, _)| overlap(&written, &(*at..*at + 8))).map(|(at, _)| *at);
     if let Some(at) = barrier {
         let detail = format!("the copy writes over the mbarrier at {}", env.called(at));
         return stop(env, issuer, Kind::BarrierMisuse, detail);

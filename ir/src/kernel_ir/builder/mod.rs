@@ -12,7 +12,7 @@ mod index;
 mod numbering;
 mod statements;
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 
 use self::numbering::{Numbering, key};
 use super::{
@@ -33,7 +33,7 @@ pub struct Builder {
     /// What numbers after those of the dimensions stand for.
     around: Vec<Option<ValueId>>,
     /// Loads of tensors that the kernel does not write: the first with each shape, by region.
-    loads: BTreeMap<LoadKey, (ValueId, Vec<ValueId>)>,
+    loads: SortedMap<LoadKey, (ValueId, Vec<ValueId>)>,
     unbalanced: bool,
 }
 
@@ -109,7 +109,7 @@ impl Builder {
             frames: Vec::new(),
             line: 0,
             around: Vec::new(),
-            loads: BTreeMap::new(),
+            loads: SortedMap::new(),
             unbalanced: false,
         }
     }
@@ -138,7 +138,7 @@ impl Builder {
     fn drop_unused(&mut self) {
         let Kernel { values, regions, .. } = &mut self.kernel;
         let mut used = vec![false; values.len()];
-        let mut shuffled = BTreeMap::new();
+        let mut shuffled = SortedMap::new();
         for statement in regions.iter().flat_map(|region| &region.statements) {
             match &statement.kind {
                 StatementKind::Let(_) => {}

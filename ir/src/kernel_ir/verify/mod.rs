@@ -42,7 +42,7 @@ mod problem;
 mod roles;
 mod types;
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 use std::ops::Range;
 
 use tilewright_kernel::ElementType;
@@ -127,7 +127,7 @@ struct InRole {
     /// Where its threads of all blocks meet.
     cluster_mbarrier: Option<MbarrierId>,
     /// The variables from outside.
-    outside: BTreeSet<VariableId>,
+    outside: SortedSet<VariableId>,
 }
 
 impl Checker<'_> {
@@ -337,7 +337,7 @@ impl Checker<'_> {
                     self.expect(region == Kernel::BODY && last == Some(&statement.kind), Problem::BadRoles);
                 }
                 let declared = (0..).zip(&self.declared).filter(|(_, binding)| **binding == Binding::InScope);
-                let outside: BTreeSet<VariableId> = declared.map(|(n, _)| VariableId(n)).collect();
+                let outside: SortedSet<VariableId> = declared.map(|(n, _)| VariableId(n)).collect();
                 for role in roles {
                     let (threads, cluster_mbarrier, outside) = (role.threads(), role.cluster_mbarrier, outside.clone());
                     self.role = Some(InRole { threads, cluster_mbarrier, outside });

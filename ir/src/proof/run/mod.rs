@@ -2,7 +2,7 @@
 
 mod statements;
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::ops::Range;
 
 use super::Stop;
@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
     pub budget: u64,
     /// The agent that runs, and those of its cluster that do not, or are over.
     pub me: Agent<'a>,
-    others: BTreeMap<AgentId, Agent<'a>>,
+    others: SortedMap<AgentId, Agent<'a>>,
     now: Time,
     /// Whether roles were begun.
     spawned: bool,
@@ -36,7 +36,7 @@ pub(super) struct Run<'a> {
     /// Barriers of each block of the cluster.
     pub phases: Vec<Vec<Vec<Phase>>>,
     /// When agents last reached for another block of the cluster.
-    pub visits: BTreeMap<(u8, AgentId), Time>,
+    pub visits: SortedMap<(u8, AgentId), Time>,
     pub tensors: Vec<Option<Elements>>,
     pub workspaces: Workspaces,
     /// What memory holds, if the run has data.
@@ -85,12 +85,12 @@ impl<'a> Run<'a> {
                 line: 0,
                 waiting: Waiting::Nothing,
             },
-            others: BTreeMap::new(),
+            others: SortedMap::new(),
             now: 0,
             spawned: false,
             shared,
             phases: Vec::new(),
-            visits: BTreeMap::new(),
+            visits: SortedMap::new(),
             tensors,
             workspaces,
             data,
@@ -383,7 +383,7 @@ impl<'a> Run<'a> {
             return self.violation(Kind::Left, "a copy may read shared memory at the end".to_owned());
         }
         let visits = self.visits.iter().filter(|((owner, _), _)| *owner == rank && role == 0);
-        let mut late = visits.filter(|((_, by), time)| !self.me.clock.covers((*by, **time)));
+        let mut late = visits.filter(|((_, by), time)| !self.me.clock.covers((*by, *time)));
         if let Some(((_, by), _)) = late.next() {
             let what = format!("block {rank} of the cluster ends while block {} may access its memory still", by.rank);
             return self.violation(Kind::Exited, what);

@@ -1,6 +1,6 @@
 //! Statements: what each does to the agent whose threads come to it.
 
-use std::collections::BTreeSet;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::target::WARP;
 
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
                 if self.kernel.buffers[buffer.index()].sharing == Sharing::Thread =>
             {
                 let row = self.me.values[slot.index()].clone();
-                let slots: BTreeSet<Option<i64>> = active.threads().map(|thread| row.of(thread)).collect();
+                let slots: SortedSet<Option<i64>> = active.threads().map(|thread| row.of(thread)).collect();
                 if slots.contains(&None) {
                     self.depends("which slot is renewed depends on data".to_owned());
                 }

@@ -16,7 +16,7 @@ mod atoms;
 mod views;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use crate::work::{self, Step};
@@ -59,7 +59,7 @@ pub enum Atom {
 type Map<'a> = &'a dyn Fn(Var) -> Option<Expr>;
 
 /// What became of quotients and maxima, by the addresses of their operands.
-type Replaced = BTreeMap<(*const Expr, Option<*const Expr>), Option<Expr>>;
+type Replaced = SortedMap<(*const Expr, Option<*const Expr>), Option<Expr>>;
 
 /// Coefficient times a product of atoms.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! What expressions are turned into: other variables, values, sizes of the public algorithm, text.
 
-use std::collections::BTreeMap;
+use tilewright_sorted::SortedMap;
 use std::rc::Rc;
 
 use tilewright_kernel::size::{Size, SizeOp};
@@ -14,7 +14,7 @@ impl Expr {
         if self.unknown {
             return Self::unknown();
         }
-        self.replaced(map, &mut BTreeMap::new()).unwrap_or_else(|| self.clone())
+        self.replaced(map, &mut SortedMap::new()).unwrap_or_else(|| self.clone())
     }
 
     /// The same, or nothing where nothing is replaced.
