@@ -4,8 +4,8 @@
 //! lists of statements and may be spliced in any order. The first mistake in a block is kept and comes out of
 //! [`FunctionBuilder::finish`], so that lowering code needs no `?` on every line.
 
-use tilewright_sorted::SortedMap;
 use std::fmt;
+use tilewright_sorted::SortedMap;
 
 use crate::check::{SelectFault, Selected, check_operands, select};
 use crate::inst::{Guard, Inst};

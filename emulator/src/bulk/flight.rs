@@ -1,7 +1,7 @@
 //! Copies that are under way, or over and not yet known by all warps to be so.
 
-use tilewright_sorted::SortedMap;
 use std::ops::Range;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::tensor_map::Swizzle;
 

@@ -66,6 +66,8 @@ pub(crate) struct Kernel {
     pub sources: Vec<(String, u32, u32)>,
     /// Data slots of loads, stores and atomics; `None` drops a value.
     pub data: Vec<Option<Slot>>,
+    /// Where products have their elements, for each kind of product once.
+    pub places: Vec<crate::matrix::places::Places>,
     /// Tracked registers that `FlowInit` reads.
     pub flows: Vec<u32>,
     pub calls: Vec<op::CallSite>,

@@ -10,6 +10,7 @@ use crate::lanes::{BITS, LANES, Mask, Wide, lanes, row};
 use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW, WINDOW};
 use crate::report::{Kind, Location, Near};
 use crate::shadow::cell::AccessKind;
+use crate::shadow::line::Run;
 
 /// Where a state space appears in the generic address space.
 pub(super) fn window(space: Space) -> u64 {
@@ -165,11 +166,38 @@ impl<'r> Request<'r> {
         Request { run, ..*self }
     }
 
+    /// A request of one lane.
+    #[inline(always)]
+    pub fn one(shape: Shape, access: Option<&'r Access>, lane: usize, address: u64) -> Self {
+        let (least, lane) = (address, lane as u32);
+        let pattern = Pattern { least, greatest: least, bits: least, contiguous: true, first: lane, last: lane };
+        Request { shape, access, run: 1 << lane, pattern, addresses: &NOWHERE }
+    }
+
     /// The part of one lane.
     pub fn lane(&self, lane: usize) -> Self {
-        let (least, lane) = (self.address(lane), lane as u32);
-        let pattern = Pattern { least, greatest: least, bits: least, contiguous: true, first: lane, last: lane };
-        Request { run: 1 << lane, pattern, ..*self }
+        Request::one(self.shape, self.access, lane, self.address(lane))
+    }
+
+    /// The lanes in runs whose accesses follow each other, each as long as it can be, for accesses of 2^n bytes.
+    #[inline(always)]
+    pub fn runs(&self) -> impl Iterator<Item = Run> + use<'_, 'r> {
+        let total = self.shape.total();
+        let mut rest = self.run;
+        std::iter::from_fn(move || {
+            let first = (rest != 0).then(|| rest.trailing_zeros())?;
+            let address = self.address(first as usize);
+            let mut lanes = 1;
+            while first + lanes < LANES as u32
+                && rest >> (first + lanes) & 1 == 1
+                && self.address((first + lanes) as usize) == address.wrapping_add(u64::from(lanes) * total)
+            {
+                lanes += 1;
+            }
+            let run = Run { address, lane: first, lanes, shift: total.trailing_zeros() };
+            rest &= !run.mask();
+            Some(run)
+        })
     }
 }
 

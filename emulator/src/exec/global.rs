@@ -189,23 +189,8 @@ impl Warp {
     /// The race checks of a request that is not contiguous, run of lanes by run of lanes.
     #[inline(never)]
     fn check_runs(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region) {
-        let run = request.run;
-        let total = request.shape.total();
-        let mut rest = run;
-        while rest != 0 {
-            let first = rest.trailing_zeros();
-            let start = request.address(first as usize);
-            let mut count = 1;
-            while first + count < 32
-                && rest >> (first + count) & 1 == 1
-                && request.address((first + count) as usize) == start.wrapping_add(u64::from(count) * total)
-            {
-                count += 1;
-            }
-            let taken = ((1u64 << count) - 1) as u32;
-            rest &= !(taken << first);
-            let part = Run { address: start, lane: first, lanes: count, shift: total.trailing_zeros() };
-            self.record(env, request, region, part);
+        for run in request.runs() {
+            self.record(env, request, region, run);
         }
     }
 

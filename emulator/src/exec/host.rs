@@ -8,7 +8,7 @@ use super::Warp;
 use super::access::Touch;
 use super::env::{Env, Halt};
 use super::quick::{self, QUICK, quick};
-use crate::decode::op::{Access, FastCvt, Inst, Op, Part, PredRef, Space};
+use crate::decode::op::{Access, FastCvt, Inst, Mma, Op, Part, PredRef, Space};
 use crate::lanes::int::{self, Int2, IntCompare, Width};
 use crate::lanes::{Mask, float};
 
@@ -28,6 +28,7 @@ pub(crate) struct Host {
     ops: [Compute; NUMBERS],
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
     pub(super) access: Move,
+    pub(super) product: fn(&mut Warp, &Env<'_>, &Mma),
     /// [`Warp::access_global_words`] and [`Warp::access_shared_words`], each to load and to store.
     pub(super) words: [[MoveWords; 2]; 2],
 }
@@ -67,6 +68,7 @@ macro_rules! host {
             ],
             partly: |warp, host, inst, part, run| warp.partly(host, inst, part, run),
             access: |warp, env, pc, access, touch, run| warp.access(env, pc, access, touch, run),
+            product: |warp, env, mma| warp.mma(env, mma),
             words: [
                 [
                     |warp, env, pc, access| warp.access_global_words(env, pc, access, Touch::Load),

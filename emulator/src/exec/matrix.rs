@@ -6,7 +6,7 @@ use super::access::{Request, Shape, Touch, check_small};
 use super::cluster::cluster_places;
 use super::env::{Env, Halt};
 use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
-use crate::lanes::{LANES, Mask, lanes};
+use crate::lanes::{LANES, Mask, lanes, row};
 use crate::matrix::{fragment, model};
 
 impl Warp {
@@ -22,119 +22,89 @@ impl Warp {
     }
 
     /// `mma`, `wmma.mma` by all lanes.
+    #[inline(always)]
     pub(super) fn mma(&mut self, env: &Env<'_>, mma: &Mma) {
-        if mma.product.a == crate::matrix::Element::F64 {
-            self.mma_f64(env, mma);
-        } else {
-            self.mma_narrow(env, mma);
-        }
-    }
-
-    /// First data slots of D, A, B, C.
-    fn operands(mma: &Mma) -> [u32; 4] {
-        let mut first = mma.data;
-        mma.counts.map(|count| {
-            let here = first;
-            first += u32::from(count);
+        let kernel = &env.cx.kernel;
+        let (product, places) = (&mma.product, &kernel.places[mma.places as usize]);
+        let mut rest = &kernel.data[mma.data as usize..];
+        let [d, a, b, c] = mma.counts.map(|count| {
+            let (here, after) = rest.split_at(usize::from(count));
+            rest = after;
             here
-        })
+        });
+        let mut scratch = std::mem::take(&mut self.products);
+        if product.a == crate::matrix::Element::F64 {
+            let all = scratch.wide.fit(product);
+            self.gather_wide(a, &places.a, &mut all.a);
+            self.gather_wide(b, &places.b, &mut all.b);
+            self.gather_wide(c, &places.c, &mut all.c);
+            model::multiply_f64(product, all);
+            self.scatter_wide(d, &places.d, &all.d);
+        } else {
+            let all = scratch.narrow.fit(product);
+            self.gather(a, &places.a, product.a.bits(), &mut all.a);
+            self.gather(b, &places.b, product.b.bits(), &mut all.b);
+            self.gather(c, &places.c, product.c.bits(), &mut all.c);
+            model::multiply(product, env.cx.options.matrix, all, &mut scratch.floats);
+            self.scatter(d, &places.d, product.d.bits(), &all.d);
+        }
+        self.products = scratch;
     }
 
-    fn mma_narrow(&mut self, env: &Env<'_>, mma: &Mma) {
-        let p = &mma.product;
-        let [first_d, first_a, first_b, first_c] = Self::operands(mma);
-        let [count_d, count_a, count_b, count_c] = mma.counts.map(usize::from);
-        let (mut a, mut b) = (vec![0u32; p.m * p.k], vec![0u32; p.k * p.n]);
-        let (mut c, mut d) = (vec![0u32; p.m * p.n], vec![0u32; p.m * p.n]);
-        let split = |bits: u32| ((32 / bits) as usize, u32::MAX >> (32 - bits));
-        let (ea, mask_a) = split(p.a.bits());
-        let (eb, mask_b) = split(p.b.bits());
-        let (ec, mask_c) = split(p.c.bits());
-        let (ed, mask_d) = split(p.d.bits());
-        for lane in 0..LANES {
-            for r in 0..count_a {
-                let word = self.data(env, first_a, r, lane) as u32;
-                for i in 0..ea {
-                    let at = match mma.wmma {
-                        None => {
-                            let (row, col) = fragment::mma_a(p.m, ea, lane, r, i);
-                            row * p.k + col
-                        }
-                        Some([across, _]) => {
-                            let at = fragment::wmma(p.m * p.k, count_a * ea, lane, r * ea + i);
-                            if across { at % p.m * p.k + at / p.m } else { at }
-                        }
-                    };
-                    a[at] = word >> (i as u32 * p.a.bits()) & mask_a;
+    /// Puts the elements of `bits` bits in registers to their places in a matrix.
+    #[inline(always)]
+    fn gather(&self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &mut [u32]) {
+        let mask = u32::MAX >> (32 - bits);
+        let each = (32 / bits) as usize;
+        for (slot, places) in slots.iter().zip(places.chunks_exact(each)) {
+            let words = match slot {
+                Some(Slot::Narrow(slot)) => self.narrow[*slot],
+                Some(slot) => row!(lane => self.get(*slot, lane) as u32),
+                None => [0; LANES],
+            };
+            for (places, i) in places.iter().zip(0..) {
+                for (at, word) in places.iter().zip(&words) {
+                    all[usize::from(*at)] = word >> (i * bits) & mask;
                 }
-            }
-            for r in 0..count_b {
-                let word = self.data(env, first_b, r, lane) as u32;
-                for i in 0..eb {
-                    let at = match mma.wmma {
-                        None => {
-                            let (row, col) = fragment::mma_b(eb, lane, r, i);
-                            row * p.n + col
-                        }
-                        Some([_, across]) => {
-                            let at = fragment::wmma(p.k * p.n, count_b * eb, lane, r * eb + i);
-                            if across { at % p.k * p.n + at / p.k } else { at }
-                        }
-                    };
-                    b[at] = word >> (i as u32 * p.b.bits()) & mask_b;
-                }
-            }
-            for r in 0..count_c {
-                let word = self.data(env, first_c, r, lane) as u32;
-                for i in 0..ec {
-                    c[place_c(mma, count_c * ec, lane, r * ec + i)] = word >> (i as u32 * p.c.bits()) & mask_c;
-                }
-            }
-        }
-        model::multiply(p, env.cx.options.matrix, &a, &b, &c, &mut d);
-        for lane in 0..LANES {
-            for r in 0..count_d {
-                let mut word = 0;
-                for i in 0..ed {
-                    word |= (d[place_c(mma, count_d * ed, lane, r * ed + i)] & mask_d) << (i as u32 * p.d.bits());
-                }
-                self.put_data(env, first_d, r, lane, u64::from(word));
             }
         }
     }
 
-    fn mma_f64(&mut self, env: &Env<'_>, mma: &Mma) {
-        let p = &mma.product;
-        let [first_d, first_a, first_b, first_c] = Self::operands(mma);
-        let [count_d, count_a, count_b, count_c] = mma.counts.map(usize::from);
-        let (mut a, mut b) = (vec![0u64; p.m * p.k], vec![0u64; p.k * p.n]);
-        let (mut c, mut d) = (vec![0u64; p.m * p.n], vec![0u64; p.m * p.n]);
-        for lane in 0..LANES {
-            for r in 0..count_a {
-                let (row, col) = match mma.wmma {
-                    None => fragment::mma_a(p.m, 1, lane, r, 0),
-                    Some([false, _]) => (fragment::wmma(p.m * p.k, count_a, lane, r) / p.k, lane % p.k),
-                    Some([true, _]) => (lane % p.m, lane / p.m),
-                };
-                a[row * p.k + col] = self.data(env, first_a, r, lane);
+    /// Puts the elements of a matrix into registers, those of `bits` bits together.
+    #[inline(always)]
+    fn scatter(&mut self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &[u32]) {
+        let mask = u32::MAX >> (32 - bits);
+        let each = (32 / bits) as usize;
+        for (slot, places) in slots.iter().zip(places.chunks_exact(each)) {
+            let mut words = [0; LANES];
+            for (places, i) in places.iter().zip(0..) {
+                for (at, word) in places.iter().zip(&mut words) {
+                    *word |= (all[usize::from(*at)] & mask) << (i * bits);
+                }
             }
-            for r in 0..count_b {
-                let (row, col) = match mma.wmma {
-                    None => fragment::mma_b(1, lane, r, 0),
-                    Some([_, false]) => (lane / p.n, lane % p.n),
-                    Some([_, true]) => (lane % p.k, lane / p.k),
-                };
-                b[row * p.n + col] = self.data(env, first_b, r, lane);
-            }
-            for r in 0..count_c {
-                c[place_c(mma, count_c, lane, r)] = self.data(env, first_c, r, lane);
+            match slot {
+                Some(Slot::Narrow(slot)) => self.narrow[*slot] = words,
+                Some(slot) => self.set_row(*slot, &row!(lane => u64::from(words[lane])), Mask::MAX),
+                None => {}
             }
         }
-        model::multiply_f64(p, &a, &b, &c, &mut d);
-        for lane in 0..LANES {
-            for r in 0..count_d {
-                let value = d[place_c(mma, count_d, lane, r)];
-                self.put_data(env, first_d, r, lane, value);
+    }
+
+    /// [`Self::gather`] for elements of 64 bits.
+    fn gather_wide(&self, slots: &[Option<Slot>], places: &[[u16; LANES]], all: &mut [u64]) {
+        for (slot, places) in slots.iter().zip(places) {
+            let values = slot.map_or([0; LANES], |slot| self.row(slot));
+            for (at, value) in places.iter().zip(values) {
+                all[usize::from(*at)] = value;
+            }
+        }
+    }
+
+    /// [`Self::scatter`] for elements of 64 bits.
+    fn scatter_wide(&mut self, slots: &[Option<Slot>], places: &[[u16; LANES]], all: &[u64]) {
+        for (slot, places) in slots.iter().zip(places) {
+            if let Some(slot) = slot {
+                self.set_row(*slot, &row!(lane => all[usize::from(places[lane])]), Mask::MAX);
             }
         }
     }
@@ -250,18 +220,6 @@ impl Warp {
             }
         }
         Ok(())
-    }
-}
-
-/// Number in a row-major matrix of element `j` of a lane's part of C or D.
-fn place_c(mma: &Mma, count: usize, lane: usize, j: usize) -> usize {
-    let p = &mma.product;
-    match mma.wmma {
-        None => {
-            let (row, col) = fragment::mma_c(lane, j);
-            row * p.n + col
-        }
-        Some(_) => fragment::wmma(p.m * p.n, count, lane, j),
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Warp {
     pub local: Vec<Row>,
     /// Initialised bytes of local memory, four bits a word.
     pub local_initialised: Vec<[u8; LANES]>,
+    /// The matrices of the product that is computed.
+    products: crate::matrix::model::Scratch,
     /// Calls that have not returned.
     stacks: call::Stacks,
     /// Lanes of the warp that exist.

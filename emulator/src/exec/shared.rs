@@ -70,14 +70,29 @@ impl Warp {
     /// As [`Warp::look_at_shared`], of one lane's access.
     #[inline(never)]
     pub(super) fn check_shared_lane(&self, env: &mut Env<'_>, shape: Shape, lane: usize, address: u64) {
-        let mut addresses = [0; LANES];
-        addresses[lane] = address;
-        self.look_at_shared(env, &Request::new(shape, None, &addresses, 1 << lane));
+        self.look_at_shared(env, &Request::one(shape, None, lane, address));
     }
 
-    /// Initialised bytes of a request, lane by lane.
+    /// Initialised bytes of a request, run by run, or lane by lane.
     #[inline(never)]
     fn check_initialised(&self, env: &mut Env<'_>, request: &Request<'_>) {
+        for run in request.runs() {
+            if let Some(words) = run.whole_words() {
+                let initialised = &mut env.shared_initialised[words];
+                if !request.shape.looks() {
+                    initialised.fill(0xf);
+                    continue;
+                }
+                if initialised.iter().fold(0xf, |all, word| all & word) == 0xf {
+                    continue;
+                }
+            }
+            self.check_initialised_lanes(env, &request.of(run.mask()));
+        }
+    }
+
+    #[inline(never)]
+    fn check_initialised_lanes(&self, env: &mut Env<'_>, request: &Request<'_>) {
         let shape = request.shape;
         for lane in lanes(request.run) {
             let address = request.address(lane);
@@ -94,9 +109,25 @@ impl Warp {
         }
     }
 
-    /// Races of a request, lane by lane.
+    /// Races of a request, run by run, or lane by lane.
     #[inline(never)]
     fn check_words(&self, env: &mut Env<'_>, request: &Request<'_>) {
+        let shape = request.shape;
+        let epoch = env.clocks.epoch(env.warp as usize);
+        for run in request.runs() {
+            if let (Some(words), 1..) = (run.whole_words(), run.shift) {
+                let who = Who { warp: env.warp, lane: run.lane, epoch, pc: shape.pc };
+                let words = Words { first: words.start, count: words.len(), shift: run.shift };
+                if env.cells.access_words(&env.clocks, words, shape.kind(), who) {
+                    continue;
+                }
+            }
+            self.check_word_by_word(env, &request.of(run.mask()));
+        }
+    }
+
+    #[inline(always)]
+    fn check_word_by_word(&self, env: &mut Env<'_>, request: &Request<'_>) {
         let shape = request.shape;
         let epoch = env.clocks.epoch(env.warp as usize);
         for lane in lanes(request.run) {

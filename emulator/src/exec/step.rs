@@ -78,7 +78,7 @@ impl Warp {
                     return Err(Halt);
                 }
                 match inst.op {
-                    Op::Mma(ref mma) => self.mma(env, mma),
+                    Op::Mma(ref mma) => (env.cx.host.product)(self, env, mma),
                     Op::MatrixAccess(ref access) => self.matrix_access(env, pc, access)?,
                     Op::FragmentAccess(ref access) => self.fragment_access(env, pc, access)?,
                     Op::MatrixTranspose { d, a } => self.transpose_matrix(d, a),

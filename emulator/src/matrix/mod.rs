@@ -1,11 +1,12 @@
-//! Tensor cores: where the elements of a matrix are in the registers of a warp (`fragment`), and what a product and sum
-//! is (`model`).
+//! Tensor cores: where the elements of a matrix are in the registers of a warp (`fragment`, as tables in `places`), and
+//! what a product and sum is (`model`).
 //!
 //! The manual leaves order and intermediate rounding of a floating-point product open, so there are several models: a
 //! fast one for structure tests, and bit models of two architectures. Integer and f64 products have one meaning.
 
 pub mod fragment;
 pub mod model;
+pub mod places;
 
 #[cfg(test)]
 mod tests;

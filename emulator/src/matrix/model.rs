@@ -28,52 +28,135 @@ fn format(element: Element) -> (Format, u32) {
     }
 }
 
-fn to_f32(element: Element, bits: u32) -> f32 {
-    match element {
-        Element::F16 => half::f16::from_bits(bits as u16).to_f32(),
-        Element::Bf16 => f32::from_bits(bits << 16),
-        // The lower bits of a tf32 operand are ignored.
-        Element::Tf32 => f32::from_bits(bits & !0x1fff),
-        other => {
-            let (format, _) = format(other);
-            f32::from_bits(exact::convert(format, F32, Round::Nearest, u64::from(bits)) as u32)
-        }
+/// The matrices of a product, row-major and raw. They are filled again and again: each product fills all of them.
+#[derive(Debug, Default)]
+pub struct Matrices<T> {
+    /// m × k.
+    pub a: Vec<T>,
+    /// k × n.
+    pub b: Vec<T>,
+    /// m × n.
+    pub c: Vec<T>,
+    /// m × n.
+    pub d: Vec<T>,
+}
+
+impl<T: Clone + Default> Matrices<T> {
+    /// Gives the matrices the sizes of a product.
+    pub fn fit(&mut self, product: &Product) -> &mut Self {
+        let Product { m, n, k, .. } = *product;
+        self.a.resize(m * k, T::default());
+        self.b.resize(k * n, T::default());
+        self.c.resize(m * n, T::default());
+        self.d.resize(m * n, T::default());
+        self
     }
 }
 
-/// `d = a·b + c` on raw elements of at most 32 bits: `a` is m × k, `b` k × n, `c` and `d` m × n.
-pub fn multiply(product: &Product, model: MatrixModel, a: &[u32], b: &[u32], c: &[u32], d: &mut [u32]) {
-    match product.a {
-        Element::Int { .. } | Element::Bits => integers(product, a, b, c, d),
-        _ => match model {
-            MatrixModel::Fast => fast(product, a, b, c, d),
-            MatrixModel::Ampere => blocks(product, (8, 24), a, b, c, d),
-            MatrixModel::Hopper => blocks(product, (16, 25), a, b, c, d),
-        },
+/// Room for one product.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// With elements of at most 32 bits.
+    pub narrow: Matrices<u32>,
+    /// With elements of 64 bits.
+    pub wide: Matrices<u64>,
+    /// A, B and sums as floats.
+    pub floats: [Vec<f32>; 3],
+}
+
+/// `d = a·b + c` on elements of at most 32 bits.
+#[inline(always)]
+pub fn multiply(product: &Product, model: MatrixModel, all: &mut Matrices<u32>, floats: &mut [Vec<f32>; 3]) {
+    match (product.a, model) {
+        (Element::Int { .. } | Element::Bits, _) => integers(product, all),
+        (_, MatrixModel::Fast) => fast(product, all, floats),
+        (_, MatrixModel::Ampere) => blocks(product, (8, 24), all),
+        (_, MatrixModel::Hopper) => blocks(product, (16, 25), all),
     }
 }
 
-fn fast(product: &Product, a: &[u32], b: &[u32], c: &[u32], d: &mut [u32]) {
+/// Rows and columns of sums that are computed together: as many vectors of eight as a host with AVX2 keeps in registers.
+/// Every shape of an instruction is a multiple of them.
+const TILE: [usize; 2] = [8, 8];
+
+#[inline(always)]
+fn fast(product: &Product, all: &mut Matrices<u32>, [x, y, z]: &mut [Vec<f32>; 3]) {
     let Product { m, n, k, .. } = *product;
-    let a: Vec<f32> = a[..m * k].iter().map(|bits| to_f32(product.a, *bits)).collect();
-    let b: Vec<f32> = b[..k * n].iter().map(|bits| to_f32(product.b, *bits)).collect();
-    let mut row = vec![0f32; n];
-    for i in 0..m {
-        for (sum, bits) in row.iter_mut().zip(&c[i * n..][..n]) {
-            *sum = match product.c {
-                Sum::F16 => to_f32(Element::F16, *bits),
-                _ => f32::from_bits(*bits),
-            };
+    to_floats(product.a, &all.a, x);
+    to_floats(product.b, &all.b, y);
+    match product.c {
+        Sum::F16 => to_floats(Element::F16, &all.c, z),
+        _ => {
+            z.clear();
+            z.extend(all.c.iter().map(|bits| f32::from_bits(*bits)));
         }
-        for (x, line) in a[i * k..][..k].iter().zip(b.chunks_exact(n)) {
-            for (sum, y) in row.iter_mut().zip(line) {
-                *sum += x * y;
+    }
+    for i in (0..m).step_by(TILE[0]) {
+        for j in (0..n).step_by(TILE[1]) {
+            let mut sums: [[f32; TILE[1]]; TILE[0]] = std::array::from_fn(|r| eight(&z[(i + r) * n + j..]));
+            for l in 0..k {
+                let line = eight(&y[l * n + j..]);
+                for (r, row) in sums.iter_mut().enumerate() {
+                    let factor = x[(i + r) * k + l];
+                    for (sum, y) in row.iter_mut().zip(line) {
+                        *sum += factor * y;
+                    }
+                }
+            }
+            for (r, row) in sums.iter().enumerate() {
+                for (out, sum) in all.d[(i + r) * n + j..].iter_mut().zip(row) {
+                    *out = result(product.d, sum.to_bits(), Round::Nearest);
+                }
             }
         }
-        for (out, sum) in d[i * n..][..n].iter_mut().zip(&row) {
-            *out = result(product.d, sum.to_bits(), Round::Nearest);
+    }
+}
+
+#[inline(always)]
+fn eight(from: &[f32]) -> [f32; TILE[1]] {
+    *from.first_chunk().expect("shapes are multiples of a tile")
+}
+
+/// Factors as f32, which holds each of their values.
+#[inline(always)]
+fn to_floats(element: Element, all: &[u32], floats: &mut Vec<f32>) {
+    floats.resize(all.len(), 0.0);
+    let pairs = floats.iter_mut().zip(all);
+    match element {
+        Element::Bf16 => {
+            for (float, bits) in pairs {
+                *float = f32::from_bits(bits << 16);
+            }
+        }
+        Element::F16 => {
+            for (float, bits) in pairs {
+                *float = f16_to_f32(*bits);
+            }
+        }
+        // The lower bits of a tf32 operand are ignored.
+        Element::Tf32 => {
+            for (float, bits) in pairs {
+                *float = f32::from_bits(bits & !0x1fff);
+            }
+        }
+        other => {
+            let (format, _) = format(other);
+            for (float, bits) in pairs {
+                *float = f32::from_bits(exact::convert(format, F32, Round::Nearest, u64::from(*bits)) as u32);
+            }
         }
     }
+}
+
+/// An f16 as f32, as a vector computes it. The exponents' biases differ by 112, and a product with a power of two is
+/// exact also for subnormals; infinities and NaNs keep their fractions.
+#[inline(always)]
+pub(super) fn f16_to_f32(bits: u32) -> f32 {
+    const BIASES: f32 = f32::from_bits((127 + 112) << 23);
+    let (sign, magnitude) = ((bits & 0x8000) << 16, bits & 0x7fff);
+    let finite = (f32::from_bits(magnitude << 13) * BIASES).to_bits();
+    let special = magnitude << 13 | 0x7f80_0000;
+    f32::from_bits(sign | if magnitude < 0x7c00 { finite } else { special })
 }
 
 /// An f32 as an element of D.
@@ -86,18 +169,20 @@ fn result(sum: Sum, bits: u32, round: Round) -> u32 {
     }
 }
 
-fn blocks(product: &Product, (length, fraction): (usize, u32), a: &[u32], b: &[u32], c: &[u32], d: &mut [u32]) {
+fn blocks(product: &Product, (length, fraction): (usize, u32), Matrices { a, b, c, d }: &mut Matrices<u32>) {
     let Product { m, n, k, .. } = *product;
     let (length, fraction) = match product.a {
         Element::Tf32 => (length / 2, fraction),
         Element::E4m3 | Element::E5m2 => (32, 13),
         _ => (length, fraction),
     };
-    let unpack = |element: Element, bits: u32| {
+    let unpack = |element: Element, all: &[u32]| -> Vec<Number> {
         let (format, shift) = format(element);
-        format.unpack(u64::from(bits >> shift))
+        all.iter().map(|bits| format.unpack(u64::from(bits >> shift))).collect()
     };
     let widths = (format(product.a).0.fraction + format(product.b).0.fraction) as i32;
+    let (a, b) = (unpack(product.a, a), unpack(product.b, b));
+    let quick = [&a, &b].map(|all| all.iter().map(Quick::new).collect::<Vec<_>>());
     for i in 0..m {
         for j in 0..n {
             let mut sum = match product.c {
@@ -105,13 +190,87 @@ fn blocks(product: &Product, (length, fraction): (usize, u32), a: &[u32], b: &[u
                 _ => c[i * n + j],
             };
             for first in (0..k).step_by(length) {
-                let terms = (first..k.min(first + length))
-                    .map(|l| (unpack(product.a, a[i * k + l]), unpack(product.b, b[l * n + j])));
-                sum = block(sum, terms, widths, fraction);
+                let block_of = first..k.min(first + length);
+                let pairs = block_of.clone().map(|l| (quick[0][i * k + l], quick[1][l * n + j]));
+                sum = quick_block(sum, pairs, widths, fraction)
+                    .unwrap_or_else(|| block(sum, block_of.map(|l| (a[i * k + l], b[l * n + j])), widths, fraction));
             }
             d[i * n + j] = result(product.d, sum, Round::Nearest);
         }
     }
+}
+
+/// A finite factor: its value is `significand` · 2^`exponent`.
+#[derive(Clone, Copy)]
+pub struct Quick {
+    /// 0 for a zero, and [`i64::MIN`] for what is not finite.
+    significand: i64,
+    exponent: i32,
+}
+
+impl Quick {
+    /// From what its bits say.
+    pub fn new(number: &Number) -> Self {
+        match *number {
+            Number::Finite { negative, exponent, significand } => {
+                let magnitude = significand as i64;
+                Quick { significand: if negative { -magnitude } else { magnitude }, exponent }
+            }
+            Number::Zero { .. } => Quick { significand: 0, exponent: 0 },
+            Number::Infinity { .. } | Number::Nan => Quick { significand: i64::MIN, exponent: 0 },
+        }
+    }
+}
+
+/// [`block`] where everything is finite, something is not zero, and the sum is neither subnormal nor beyond the largest
+/// f32; none otherwise. Factors have at most 11 bits and sums at most 32 terms, so that all fits 64 bits.
+pub fn quick_block(
+    c: u32,
+    terms: impl Iterator<Item = (Quick, Quick)> + Clone,
+    widths: i32,
+    fraction: u32,
+) -> Option<u32> {
+    let biased = (c >> 23 & 0xff) as i32;
+    if biased == 0xff || biased == 0 && c << 1 != 0 {
+        return None;
+    }
+    let significand_c = if biased == 0 { 0 } else { i64::from(c & 0x7f_ffff | 0x80_0000) };
+    let mut greatest = if biased == 0 { i32::MIN } else { biased - 127 };
+    for (x, y) in terms.clone() {
+        if x.significand == i64::MIN || y.significand == i64::MIN {
+            return None;
+        }
+        if x.significand != 0 && y.significand != 0 {
+            greatest = greatest.max(x.exponent + y.exponent + widths);
+        }
+    }
+    if greatest == i32::MIN {
+        return None;
+    }
+    // Truncates towards zero.
+    let last = greatest - fraction as i32;
+    let aligned = |negative: bool, exponent: i32, magnitude: i64| {
+        let shift = exponent - last;
+        let magnitude = if shift >= 0 { magnitude << shift } else { magnitude >> (-shift).min(63) };
+        if negative { -magnitude } else { magnitude }
+    };
+    let mut sum = if biased == 0 { 0 } else { aligned(c >> 31 == 1, biased - 127 - 23, significand_c) };
+    for (x, y) in terms {
+        let product = x.significand * y.significand;
+        if product != 0 {
+            sum += aligned(product < 0, x.exponent + y.exponent, product.abs());
+        }
+    }
+    let magnitude = sum.unsigned_abs();
+    // The topmost bit is that of the exponent; of what is below, 23 bits stay.
+    let top = magnitude.checked_ilog2()? as i32;
+    let exponent = last + top;
+    if !(-126..=127).contains(&exponent) {
+        return None;
+    }
+    let kept = if top >= 23 { magnitude >> (top - 23) } else { magnitude << (23 - top) };
+    let bits = ((exponent + 127) as u32) << 23 | kept as u32 & 0x7f_ffff;
+    Some(bits | u32::from(sum < 0) << 31)
 }
 
 /// One block: `c` plus the products, aligned, truncated to `fraction` bits below the greatest exponent, added,
@@ -202,7 +361,7 @@ fn negative(number: Number) -> bool {
     }
 }
 
-fn integers(product: &Product, a: &[u32], b: &[u32], c: &[u32], d: &mut [u32]) {
+fn integers(product: &Product, Matrices { a, b, c, d }: &mut Matrices<u32>) {
     let Product { m, n, k, .. } = *product;
     let value = |element: Element, bits: u32| match element {
         Element::Int { bits: size, signed: true } => i64::from((bits << (32 - size)) as i32 >> (32 - size)),
@@ -225,7 +384,7 @@ fn integers(product: &Product, a: &[u32], b: &[u32], c: &[u32], d: &mut [u32]) {
 }
 
 /// `d = a·b + c` in f64.
-pub fn multiply_f64(product: &Product, a: &[u64], b: &[u64], c: &[u64], d: &mut [u64]) {
+pub fn multiply_f64(product: &Product, Matrices { a, b, c, d }: &mut Matrices<u64>) {
     let Product { m, n, k, round, .. } = *product;
     for i in 0..m {
         for j in 0..n {

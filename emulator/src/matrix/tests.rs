@@ -1,10 +1,10 @@
 //! The bit models against a rational sum, and the layouts against enumeration.
 
 use super::fragment;
-use super::model::{block, multiply};
+use super::model::{Matrices, Quick, block, f16_to_f32, multiply, quick_block};
 use super::{Element, Product, Sum};
 use crate::launch::MatrixModel;
-use crate::num::format::{F16, F32, Number, Round};
+use crate::num::format::{BF16, E4M3, F16, F32, Format, Number, Round, TF32};
 
 /// A stream of numbers.
 fn stream(seed: u64) -> impl FnMut() -> u64 {
@@ -126,6 +126,34 @@ fn blocks_align_and_truncate() {
     }
 }
 
+/// What is computed quickly is the same, and nearly everything is.
+#[test]
+fn quick_blocks_are_blocks() {
+    let mut next = stream(11);
+    let (mut quick, mut all) = (0, 0);
+    for round in 0..20_000u64 {
+        // Every bit pattern in some rounds, ordinary values in most.
+        let any = round.is_multiple_of(4);
+        let mut factor = |format: Format| {
+            let bits = next() & ((1 << format.bits()) - 1);
+            // Without the topmost bit of the exponent it is finite.
+            format.unpack(if any { bits } else { bits & !(1 << (format.bits() - 2)) })
+        };
+        for (format, count, fraction) in [(F16, 8, 24), (F16, 16, 25), (BF16, 16, 25), (E4M3, 32, 13), (TF32, 8, 25)] {
+            let terms: Vec<(Number, Number)> = (0..count).map(|_| (factor(format), factor(format))).collect();
+            let c = if any { (round as u32).wrapping_mul(0x9e37_79b9) } else { (round as f32 - 500.0).to_bits() };
+            let widths = 2 * format.fraction as i32;
+            let slow = block(c, terms.iter().copied(), widths, fraction);
+            let pairs = terms.iter().map(|(x, y)| (Quick::new(x), Quick::new(y)));
+            let found = quick_block(c, pairs, widths, fraction);
+            assert!(found.is_none_or(|found| found == slow), "{c:#x}, {terms:?}: {found:x?}, not {slow:#x}");
+            quick += usize::from(found.is_some());
+            all += usize::from(!any);
+        }
+    }
+    assert!(quick * 10 > all * 9, "{quick} of {all}");
+}
+
 #[test]
 fn special_values() {
     let one = F16.unpack(0x3c00);
@@ -140,6 +168,14 @@ fn special_values() {
     assert_eq!(f32::from_bits(run(0.0, &[(minus, one)])), f32::NEG_INFINITY);
     assert_eq!(run(-0.0, &[(zero, one)]), 0, "a sum of zeros of both signs is +0");
     assert_eq!(f32::from_bits(run(f32::MAX, &[(one, one)])), f32::MAX);
+}
+
+#[test]
+fn an_f16_is_the_f32_of_its_value() {
+    for bits in 0..=u16::MAX {
+        let (got, wanted) = (f16_to_f32(u32::from(bits)), half::f16::from_bits(bits).to_f32());
+        assert!(got.to_bits() == wanted.to_bits() || got.is_nan() && wanted.is_nan(), "{bits:#x}: {got} for {wanted}");
+    }
 }
 
 /// The models differ by no more than their bounds from the exact sum, and agree where nothing is lost.
@@ -170,8 +206,9 @@ fn models_keep_their_bounds() {
         let c: Vec<u32> = (0..m * n).map(|i| (i as f32 - 60.0).to_bits()).collect();
         let value = |bits: u32| half::f16::from_bits(bits as u16).to_f64();
         for model in [MatrixModel::Fast, MatrixModel::Ampere, MatrixModel::Hopper] {
-            let mut d = vec![0; m * n];
-            multiply(&product, model, &a, &b, &c, &mut d);
+            let mut all = Matrices { a: a.clone(), b: b.clone(), c: c.clone(), d: vec![0; m * n] };
+            multiply(&product, model, &mut all, &mut Default::default());
+            let d = all.d;
             for i in 0..m {
                 for j in 0..n {
                     let start = f64::from(f32::from_bits(c[i * n + j]));

@@ -4,8 +4,8 @@
 //! Freed addresses are not given out again, so that a use after `free` is an access outside every block for as long as
 //! the device lives.
 
-use tilewright_sorted::SortedMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tilewright_sorted::SortedMap;
 
 use super::device::{Allocation, Memory};
 use super::region::{HEAP, Region};

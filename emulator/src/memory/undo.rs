@@ -1,9 +1,9 @@
 //! Taking back a launch: pages are saved before their first store. Only launches that run in parallel pay for it; one
 //! that finds anything is restored and run again on one thread, so that reports do not depend on the host's threads.
 
-use tilewright_sorted::SortedSet;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_sorted::SortedSet;
 
 use super::device::Allocation;
 

@@ -3,9 +3,11 @@
 
 mod probe;
 
+use std::ops::Range;
+
 use super::cell::{AccessKind, Cells, Conflict, Who};
 use super::clock::Clocks;
-use crate::lanes::lanes;
+use crate::lanes::{LANES, Mask, lanes};
 
 /// Bytes of a line.
 pub const LINE: u64 = 128;
@@ -25,6 +27,20 @@ pub struct Run {
     pub lanes: u32,
     /// Log2 of the bytes a lane accesses.
     pub shift: u32,
+}
+
+impl Run {
+    /// Its lanes.
+    pub const fn mask(&self) -> Mask {
+        Mask::MAX >> (LANES as u32 - self.lanes) << self.lane
+    }
+
+    /// Its words as a range of indices, if it consists of whole words.
+    #[inline(always)]
+    pub const fn whole_words(&self) -> Option<Range<usize>> {
+        let end = self.address + ((self.lanes as u64) << self.shift);
+        if (self.address | end) & 3 == 0 { Some(self.address as usize / 4..end as usize / 4) } else { None }
+    }
 }
 
 /// 0 lanes: nothing.

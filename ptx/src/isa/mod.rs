@@ -12,8 +12,8 @@ mod absent;
 mod form;
 pub mod notation;
 
-use tilewright_sorted::SortedMap;
 use std::sync::OnceLock;
+use tilewright_sorted::SortedMap;
 
 pub(crate) use absent::absent;
 pub use form::{Count, Form, ImmRule, OperandKind, OperandSpec, Presence, Slot, TypeRule};

@@ -41,7 +41,8 @@ impl<'m> Verifier<'m> {
                 regs.insert(RegId(regs.len() as u32));
             }
         }
-        let mut scopes = Scopes { regs, variables: SortedSet::new(), labels: SortedMap::new(), placed: SortedSet::new() };
+        let mut scopes =
+            Scopes { regs, variables: SortedSet::new(), labels: SortedMap::new(), placed: SortedSet::new() };
         self.scope(function, &function.body, &mut scopes, names);
     }
 

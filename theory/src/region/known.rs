@@ -2,8 +2,8 @@
 //! asked for at all.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use super::Loops;
 use crate::extent::{Atom, Expr, Facts, System, Var, bound, gcd};

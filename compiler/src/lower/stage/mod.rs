@@ -14,8 +14,8 @@ mod units;
 pub(super) use loops::Iteration;
 
 use std::collections::VecDeque;
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use conditions::Condition;
 use tilewright_kernel::algorithm::Compare;

@@ -4,8 +4,8 @@ mod read;
 mod reduce;
 
 use std::collections::VecDeque;
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{

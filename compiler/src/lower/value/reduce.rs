@@ -1,7 +1,7 @@
 //! Reductions: their states, steps and merges.
 
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{

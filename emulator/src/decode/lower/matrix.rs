@@ -5,6 +5,7 @@ use tilewright_ptx::{Flag, Inst as Source, MatrixCount, MatrixOrder, Modifier, O
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{FragmentAccess, MatrixAccess, Mma, Op, Slot, Space};
+use crate::matrix::places::Places;
 use crate::matrix::{Element, Product, Sum};
 
 fn element(ty: ScalarType) -> Lowered<Element> {
@@ -104,7 +105,13 @@ impl Lowering<'_> {
         let data = self.push(slots);
         let columns = columns(inst);
         let wmma = wmma.then(|| [columns.first() == Some(&true), columns.get(1) == Some(&true)]);
-        self.emit(Op::Mma(Mma { product, wmma, data, counts }));
+        let places = &mut self.kernel.places;
+        let known = places.iter().position(|places| places.is_of(&product, wmma, counts));
+        let number = known.unwrap_or_else(|| {
+            places.push(Places::new(&product, wmma, counts));
+            places.len() - 1
+        });
+        self.emit(Op::Mma(Mma { product, wmma, data, counts, places: number as u32 }));
         Ok(())
     }
 

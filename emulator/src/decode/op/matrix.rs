@@ -15,6 +15,8 @@ pub struct Mma {
     pub data: u32,
     /// Number of slots of D, A, B, C.
     pub counts: [u8; 4],
+    /// Number of its [`crate::matrix::places::Places`] in the kernel's list.
+    pub places: u32,
 }
 
 /// `ldmatrix`, `stmatrix`: 8 × 8 matrices of 16-bit elements in shared memory.

@@ -42,8 +42,8 @@ mod problem;
 mod roles;
 mod types;
 
-use tilewright_sorted::SortedSet;
 use std::ops::Range;
+use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;

@@ -2,8 +2,8 @@
 
 mod statements;
 
-use tilewright_sorted::SortedMap;
 use std::ops::Range;
+use tilewright_sorted::SortedMap;
 
 use super::Stop;
 use super::agent::{Active, Agent, Frame, Turn, Waiting};

@@ -16,8 +16,8 @@ mod atoms;
 mod views;
 
 use std::cmp::Ordering;
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use crate::work::{self, Step};
 

@@ -1,7 +1,7 @@
 //! What expressions are turned into: other variables, values, sizes of the public algorithm, text.
 
-use tilewright_sorted::SortedMap;
 use std::rc::Rc;
+use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::size::{Size, SizeOp};
 
