@@ -9,6 +9,8 @@
 
 mod map;
 mod set;
+#[cfg(test)]
+mod tests;
 
 pub use map::{Entry, Parts, SortedMap};
 pub use set::SortedSet;
@@ -30,26 +32,6 @@ fn find<Q: Ord + ?Sized, E>(entries: &[E], key: impl Fn(&E) -> &Q, wanted: &Q) -
         }
     }
     Err(from)
-}
-
-/// First entry at or after a bound, and first after another one.
-fn between<Q: Ord + ?Sized, E>(
-    entries: &[E],
-    key: impl Fn(&E) -> &Q + Copy,
-    range: &impl std::ops::RangeBounds<Q>,
-) -> std::ops::Range<usize> {
-    use std::ops::Bound;
-    let from = match range.start_bound() {
-        Bound::Included(wanted) => find(entries, key, wanted).unwrap_or_else(|at| at),
-        Bound::Excluded(wanted) => find(entries, key, wanted).map_or_else(|at| at, |at| at + 1),
-        Bound::Unbounded => 0,
-    };
-    let to = match range.end_bound() {
-        Bound::Included(wanted) => find(entries, key, wanted).map_or_else(|at| at, |at| at + 1),
-        Bound::Excluded(wanted) => find(entries, key, wanted).unwrap_or_else(|at| at),
-        Bound::Unbounded => entries.len(),
-    };
-    from..to.max(from)
 }
 
 /// A key as what it is looked up by.

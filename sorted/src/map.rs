@@ -2,9 +2,9 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::{Index, RangeBounds};
+use std::ops::{Bound, Index, RangeBounds};
 
-use crate::{between, find};
+use crate::find;
 
 /// A map whose entries lie in a vector in the order of their keys. Iterating yields `&(K, V)`.
 ///
@@ -78,11 +78,6 @@ impl<K, V> SortedMap<K, V> {
     /// The values, by key.
     pub fn into_values(self) -> impl Iterator<Item = V> {
         self.entries.into_iter().map(|entry| entry.1)
-    }
-
-    /// The entry with the greatest key.
-    pub fn last(&self) -> Option<&(K, V)> {
-        self.entries.last()
     }
 
     /// Keeps the entries of which the condition holds.
@@ -164,12 +159,24 @@ impl<K: Ord, V> SortedMap<K, V> {
         Entry { at: self.place(&key), key, map: self }
     }
 
-    /// The entries with keys in a range, by key.
+    /// The entries with keys in a range, by key; none of a range that ends before it starts.
     pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> std::slice::Iter<'_, (K, V)>
     where
         K: Borrow<Q>,
     {
-        self.entries[between(&self.entries, |entry| entry.0.borrow(), &range)].iter()
+        let or_behind = |found: Result<usize, usize>| found.map_or_else(|at| at, |at| at + 1);
+        let or_there = |found: Result<usize, usize>| found.unwrap_or_else(|at| at);
+        let from = match range.start_bound() {
+            Bound::Included(key) => or_there(self.find(key)),
+            Bound::Excluded(key) => or_behind(self.find(key)),
+            Bound::Unbounded => 0,
+        };
+        let to = match range.end_bound() {
+            Bound::Included(key) => or_behind(self.find(key)),
+            Bound::Excluded(key) => or_there(self.find(key)),
+            Bound::Unbounded => self.entries.len(),
+        };
+        self.entries[from..to.max(from)].iter()
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::RangeBounds;
 
-use crate::{between, borrowed, find};
+use crate::{borrowed, find};
 
 /// A set whose elements lie in a vector, ascending.
 ///
@@ -43,29 +42,9 @@ impl<K> SortedSet<K> {
         self.elements.is_empty()
     }
 
-    /// Removes all elements.
-    pub fn clear(&mut self) {
-        self.elements.clear();
-    }
-
     /// The elements, ascending.
     pub fn iter(&self) -> std::slice::Iter<'_, K> {
         self.elements.iter()
-    }
-
-    /// The least element.
-    pub fn first(&self) -> Option<&K> {
-        self.elements.first()
-    }
-
-    /// The greatest element.
-    pub fn last(&self) -> Option<&K> {
-        self.elements.last()
-    }
-
-    /// Keeps the elements of which the condition holds.
-    pub fn retain(&mut self, keep: impl FnMut(&K) -> bool) {
-        self.elements.retain(keep);
     }
 }
 
@@ -109,22 +88,9 @@ impl<K: Ord> SortedSet<K> {
         (!self.elements.is_empty()).then(|| self.elements.remove(0))
     }
 
-    /// The elements in a range, ascending.
-    pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> std::slice::Iter<'_, K>
-    where
-        K: Borrow<Q>,
-    {
-        self.elements[between(&self.elements, borrowed, &range)].iter()
-    }
-
     /// Whether the sets share no element.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         !self.elements.iter().any(|element| other.contains(element))
-    }
-
-    /// Whether every element is one of the other set.
-    pub fn is_subset(&self, other: &Self) -> bool {
-        self.elements.iter().all(|element| other.contains(element))
     }
 }
 

@@ -122,15 +122,16 @@ impl Warp {
                     continue;
                 }
             }
-            self.check_word_by_word(env, &request.of(run.mask()));
+            self.check_word_by_word(env, request, run.mask());
         }
     }
 
+    /// The part of some lanes of a request.
     #[inline(always)]
-    fn check_word_by_word(&self, env: &mut Env<'_>, request: &Request<'_>) {
+    fn check_word_by_word(&self, env: &mut Env<'_>, request: &Request<'_>, part: Mask) {
         let shape = request.shape;
         let epoch = env.clocks.epoch(env.warp as usize);
-        for lane in lanes(request.run) {
+        for lane in lanes(part) {
             let who = Who { warp: env.warp, lane: lane as u32, epoch, pc: shape.pc };
             for (word, bytes) in shape.words(request.address(lane)) {
                 if let Some(conflict) = env.cells.access(&env.clocks, word, bytes, shape.kind(), who) {
