@@ -181,23 +181,39 @@ impl<'r> Request<'r> {
 
     /// The lanes in runs whose accesses follow each other, each as long as it can be, for accesses of 2^n bytes.
     #[inline(always)]
-    pub fn runs(&self) -> impl Iterator<Item = Run> + use<'_, 'r> {
-        let total = self.shape.total();
-        let mut rest = self.run;
-        std::iter::from_fn(move || {
-            let first = (rest != 0).then(|| rest.trailing_zeros())?;
-            let address = self.address(first as usize);
-            let mut lanes = 1;
-            while first + lanes < LANES as u32
-                && rest >> (first + lanes) & 1 == 1
-                && self.address((first + lanes) as usize) == address.wrapping_add(u64::from(lanes) * total)
-            {
-                lanes += 1;
-            }
-            let run = Run { address, lane: first, lanes, shift: total.trailing_zeros() };
-            rest &= !run.mask();
-            Some(run)
-        })
+    pub fn runs<'a>(&'a self) -> Runs<'a, 'r> {
+        Runs { request: self, rest: self.run }
+    }
+}
+
+/// See [`Request::runs`].
+pub(super) struct Runs<'a, 'r> {
+    request: &'a Request<'r>,
+    /// Lanes that no run had.
+    rest: Mask,
+}
+
+impl Iterator for Runs<'_, '_> {
+    type Item = Run;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Run> {
+        if self.rest == 0 {
+            return None;
+        }
+        let total = self.request.shape.total();
+        let first = self.rest.trailing_zeros();
+        let address = self.request.address(first as usize);
+        let mut lanes = 1;
+        while first + lanes < LANES as u32
+            && self.rest >> (first + lanes) & 1 == 1
+            && self.request.address((first + lanes) as usize) == address.wrapping_add(u64::from(lanes) * total)
+        {
+            lanes += 1;
+        }
+        let run = Run { address, lane: first, lanes, shift: total.trailing_zeros() };
+        self.rest &= !run.mask();
+        Some(run)
     }
 }
 

@@ -159,8 +159,9 @@ impl Cell {
     }
 
     fn access(&mut self, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
+        let bound = bound(clocks, who.warp);
         let check = |old: AccessKind, e: Entry| {
-            (kind.conflicts(old) && !ordered(e, clocks, who)).then(|| conflict(e, old, clocks, who))
+            (kind.conflicts(old) && e >= bound && !ordered(e, clocks, who)).then(|| conflict(e, old, clocks, who))
         };
         let found = check(AccessKind::Write, self.write)
             .or_else(|| check(AccessKind::Read, self.read))
@@ -170,6 +171,11 @@ impl Cell {
             AccessKind::Write => self.set(new, 0),
             AccessKind::Read if (self.read ^ new) & SAME_WARP == 0 => self.read = merged(self.read, who),
             AccessKind::Read => {
+                let own = |(old, e): &&mut (AccessKind, Entry)| *old == kind && (*e ^ new) & SAME_WARP == 0;
+                if let Some((_, old)) = self.more.iter_mut().find(own) {
+                    *old = merged(*old, who);
+                    return found;
+                }
                 // A read that is ordered before this one needs no memory of its own.
                 if self.read != 0 && !clocks.ordered(who.warp as usize, warp(self.read) as usize, epoch(self.read)) {
                     self.add(clocks, AccessKind::Read, self.read);
