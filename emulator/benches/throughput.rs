@@ -237,8 +237,8 @@ fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
         .bench_local(|| program.launch(&launch, &memory, &options));
 }
 
-/// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with sanitizers
-/// also by the model of Hopper's tensor cores.
+/// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with
+/// sanitizers also by the model of Hopper's tensor cores.
 #[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
 fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
     const SIDE: u64 = 512;

@@ -1,8 +1,8 @@
 //! Maps and sets as sorted vectors.
 //!
 //! They stand in for `BTreeMap` and `BTreeSet` where a collection stays small or grows at its end. The reason is what a
-//! user's build pays: each type of `BTreeMap` brings about 4,300 lines of LLVM IR into a debug build, each of these some
-//! hundred, and nothing of a procedural macro is optimised, so that their code is also the faster one there.
+//! user's build pays: each type of `BTreeMap` brings about 4,300 lines of LLVM IR into a debug build, each of these
+//! some hundred, and nothing of a procedural macro is optimised, so that their code is also the faster one there.
 //!
 //! Inserting in the middle moves what stands behind: a collection that grows with the number of a kernel's instructions
 //! and not at its end stays a tree.

@@ -7,8 +7,8 @@ use crate::{borrowed, find};
 
 /// A set whose elements lie in a vector, ascending.
 ///
-/// Looking up takes a logarithmic number of comparisons; inserting and removing also move the elements behind, which are
-/// none for an element above all others.
+/// Looking up takes a logarithmic number of comparisons; inserting and removing also move the elements behind, which
+/// are none for an element above all others.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedSet<K> {
     elements: Vec<K>,

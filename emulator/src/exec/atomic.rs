@@ -1,10 +1,11 @@
 //! Atomic operations: what they do to a word, in shared memory here and in global memory in `global`.
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, small_location};
+use super::access::small_location;
 use super::cluster::cluster_places;
 use super::elements::{get, put};
 use super::env::{Env, Facts, Halt};
+use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::num::float::{self, Float2, FloatMode, FloatType};

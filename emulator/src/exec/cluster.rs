@@ -7,9 +7,10 @@
 //! memory.
 
 use super::Warp;
-use super::access::{Request, not_shared, shared_location, space_of, window};
+use super::access::{not_shared, shared_location, space_of, window};
 use super::env::{Env, Facts, Halt};
 use super::fragments::{Flow, Wait};
+use super::request::Request;
 use crate::cluster::{Misuse, Reach};
 use crate::decode::op::{ClusterBarrierOp, Mapa, Slot, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};

@@ -4,8 +4,8 @@
 //! destination counts as uninitialised in between, so that a read that comes too early is found in both cases.
 
 use super::Warp;
-use super::access::{Shape, Touch};
 use super::env::{Env, Facts, Halt};
+use super::request::{Shape, Touch};
 use crate::decode::op::{Access, Address, Slot, SourceBytes, Space, Strength, ThreadCopy};
 use crate::lanes::{LANES, Mask, Row, Wide, lanes};
 use crate::report::Kind;

@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use super::Warp;
-use super::access::{Request, Touch};
 use super::env::Env;
+use super::request::{Request, Touch};
 use crate::decode::Kernel;
 use crate::decode::op::{Access, Slot};
 use crate::lanes::{LANES, Mask, Row, Wide, lanes, row};

@@ -1,9 +1,9 @@
 //! Global memory: bounds by region, alignment, initialisation, races, sectors, and the data.
 
 use super::Warp;
-use super::access::{Request, Shape, Touch};
 use super::elements::{Pattern, get, put};
 use super::env::{Cx, Env, Facts, Halt};
+use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Access, Atomic, Strength};
 use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::Allocation;

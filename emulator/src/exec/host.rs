@@ -5,9 +5,9 @@
 #![allow(unsafe_code, reason = "calling a function compiled for features that this host was found to have")]
 
 use super::Warp;
-use super::access::Touch;
 use super::env::{Env, Halt};
 use super::quick::{self, QUICK, quick};
+use super::request::Touch;
 use crate::decode::op::{Access, FastCvt, Inst, Mma, Op, Part, PredRef, Space};
 use crate::lanes::int::{self, Int2, IntCompare, Width};
 use crate::lanes::{Mask, float};

@@ -1,9 +1,10 @@
 //! Local memory, constants and parameters.
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small, small_location};
+use super::access::{check_small, small_location};
 use super::elements::{extend, get};
 use super::env::{Env, Facts, Halt};
+use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Access, Slot, Space};
 use crate::lanes::{LANES, lanes};
 use crate::report::Kind;

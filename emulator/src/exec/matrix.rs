@@ -2,9 +2,10 @@
 //! `matrix::model`.
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small};
+use super::access::check_small;
 use super::cluster::cluster_places;
 use super::env::{Env, Halt};
+use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes, row};
 use crate::matrix::{fragment, model};

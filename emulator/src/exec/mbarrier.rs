@@ -1,10 +1,11 @@
 //! Instructions on mbarriers: addresses, order, findings. What an mbarrier is, is in `mbarrier`.
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small, not_shared, space_of, window};
+use super::access::{check_small, not_shared, space_of, window};
 use super::cluster::cluster_places;
 use super::env::{Env, Facts, Halt};
 use super::fragments::Flow;
+use super::request::{Request, Shape, Touch};
 use crate::bulk::flight::Issuer;
 use crate::decode::op::{MbarrierFn, MbarrierOp, Slot, Space, Strength};
 use crate::lanes::{Mask, lanes};

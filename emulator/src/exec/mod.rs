@@ -36,6 +36,7 @@ mod matrix;
 mod mbarrier;
 mod print;
 mod quick;
+mod request;
 mod shared;
 mod step;
 mod undefined;
@@ -46,10 +47,10 @@ pub(crate) use global::report_cross;
 use crate::decode::Kernel;
 use crate::decode::op::{Inst, Op, PredRef, Slot};
 use crate::lanes::{LANES, Mask, Row, Rows, Wide, count, mask, row};
-use access::Touch;
 use env::{Env, Halt};
 use fragments::{Flow, Fragment, TURN};
 use host::Host;
+use request::Touch;
 
 /// Registers and fragments of a warp.
 #[derive(Debug, Default)]

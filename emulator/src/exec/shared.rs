@@ -3,8 +3,9 @@
 use tilewright_kernel::banks;
 
 use super::Warp;
-use super::access::{Request, Shape, check_small, small_location};
+use super::access::{check_small, small_location};
 use super::env::{Env, Facts, Halt};
+use super::request::{Request, Shape};
 use crate::decode::op::Space;
 use crate::lanes::{LANES, Mask, Wide, lanes, row};
 use crate::report::Kind;

@@ -75,8 +75,8 @@ pub fn multiply(product: &Product, model: MatrixModel, all: &mut Matrices<u32>, 
     }
 }
 
-/// Rows and columns of sums that are computed together: as many vectors of eight as a host with AVX2 keeps in registers.
-/// Every shape of an instruction is a multiple of them.
+/// Rows and columns of sums that are computed together: as many vectors of eight as a host with AVX2 keeps in
+/// registers. Every shape of an instruction is a multiple of them.
 const TILE: [usize; 2] = [8, 8];
 
 #[inline(always)]

@@ -19,8 +19,9 @@ use checks::{check_accesses, check_extent, check_flights, check_source};
 use operands::{across, line, put, target, tensor_map, tiled};
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small, shared_location, small_location};
+use super::access::{check_small, shared_location, small_location};
 use super::env::{Env, Facts, Halt};
+use super::request::{Request, Shape, Touch};
 use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, NOTHING, Progress, Token, Way};
 use crate::bulk::tile::Span;
 use crate::decode::op::{BULK_OPERANDS, BulkFn, Slot, Space, Strength};

@@ -4,8 +4,9 @@ use std::sync::PoisonError;
 
 use super::Env;
 use crate::decode::op::{Fence, Space, Strength};
-use crate::exec::access::{Shape, Touch, space_of, window};
+use crate::exec::access::{space_of, window};
 use crate::exec::global::report_outside;
+use crate::exec::request::{Shape, Touch};
 use crate::lanes::{Mask, Wide, lanes};
 use crate::shadow::cell::{AccessKind, Who};
 use crate::shadow::grid::Point;
