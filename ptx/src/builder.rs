@@ -5,6 +5,7 @@
 //! [`FunctionBuilder::finish`], so that lowering code needs no `?` on every line.
 
 use std::fmt;
+
 use tilewright_sorted::SortedMap;
 
 use crate::check::{SelectFault, Selected, check_operands, select};

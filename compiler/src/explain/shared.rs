@@ -1,6 +1,7 @@
 //! The shared memory of a block: each buffer with who writes and reads it, and what tells readers that it is complete.
 
 use std::fmt::Write as _;
+
 use tilewright_sorted::SortedSet;
 
 use super::copies::counted;

@@ -9,6 +9,7 @@
 //! combination that has many ways none is looked at.
 
 use std::cell::RefCell;
+
 use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::terms::{MOST_WAYS, Meaning, Terms, Ways, both};

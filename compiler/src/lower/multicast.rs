@@ -11,9 +11,8 @@
 //! before. That the barrier is in this phase, and the slot read, is what the barrier of the cluster before it says.
 //! Roles tell each other without one (`role_pipeline`).
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::algorithm::Compare;
+use tilewright_sorted::SortedMap;
 
 use super::arithmetic::Emit;
 use crate::kernel_ir::{Builder, Range, Receivers, Type, ValueId};

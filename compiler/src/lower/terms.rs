@@ -5,9 +5,8 @@
 //! **Approximation.** What is no arithmetic is a variable; a condition that is no comparison, and one with many ways,
 //! may hold anywhere.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_sorted::SortedMap;
 
 use crate::extent::Expr;
 use crate::kernel_ir::{IndexOp, Kernel, Op, UnaryOp, ValueId};

@@ -1,9 +1,8 @@
 //! Indices of a program, and its tensors' strides, as expressions.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::algorithm::{AxisId, Index, IndexId};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
+use tilewright_sorted::SortedMap;
 
 use super::Program;
 use crate::extent::{Expr, Facts, Var};

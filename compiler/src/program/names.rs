@@ -1,10 +1,9 @@
 //! Names: tensors are always followed by brackets and form one name space; sizes, strides, scalars, axes and the
 //! variables of a `fold` form the other. A local name never hides another one.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::AxisId;
+use tilewright_sorted::SortedMap;
 
 use crate::source::{Span, ast};
 

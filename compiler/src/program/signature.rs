@@ -4,10 +4,9 @@
 //! dimension must be told at launch: it is one whole size or stride of a tensor parameter, or a fact `==` determines it
 //! from dimensions that are told (`K == 4096`, `P == 2 * Q` for either side). [`Signature::solved`] lists the latter.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::info::{Dim, DimKind, Parameter, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::{Constraint, ElementType, Relation, Size, SizeOp};
+use tilewright_sorted::SortedMap;
 
 use super::names::{Global, Globals, is_size_name, plain};
 use super::{Fact, Solved};

@@ -1,8 +1,7 @@
 //! What readers ask of a place, group by group.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::algorithm::ValueId;
+use tilewright_sorted::SortedSet;
 
 use super::range;
 use crate::domain::AxisId;

@@ -6,10 +6,9 @@
 //! to something coarser. To the stage the loops around it are dimensions, so that every room treats it as it treats an
 //! output.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
+use tilewright_sorted::SortedSet;
 
 use super::asked::{Asked, longest, varies};
 use super::{Stage, cta_rank, fused_output, idle, range};

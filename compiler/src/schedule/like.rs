@@ -5,10 +5,9 @@
 //! of those of S. What S gives to blocks is one iteration here, but for an output that stands beside S and shares its
 //! blocks.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
+use tilewright_sorted::SortedSet;
 
 use super::Stage;
 use super::apply::Apply;

@@ -76,10 +76,9 @@ use roots::{Roots, Unscheduled, outermost_reductions};
 pub use stage::{Along, Reduced, Stage};
 pub use uneven::uneven;
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Index, IndexId, Source, Value, ValueId};
+use tilewright_sorted::SortedSet;
 
 use crate::diag::Diagnostics;
 use crate::diag::codes::{MisplacedUnit, NotSupportedYet, ReducedAgain, UnitMisfit, UnscheduledReduction};

@@ -1,9 +1,9 @@
 //! Copies that are under way, or over and not yet known by all warps to be so.
 
 use std::ops::Range;
-use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::tensor_map::Swizzle;
+use tilewright_sorted::SortedMap;
 
 use super::tile::Span;
 use crate::decode::op::AtomicFn;

@@ -5,12 +5,11 @@
 //! that is not optimised keeps values in memory and swaps in a function: there, of a load whose value comes to a
 //! comparison by way of memory of the thread's own, the address is not looked at.
 
-use tilewright_sorted::{SortedMap, SortedSet};
-
 use tilewright_ptx::isa::{Atomic, Control, Convert, Memory, Op as Family};
 use tilewright_ptx::{
     Address, AddressBase, AtomicOp, Inst, Module, Operand, RegId, Semantics, StateSpace, Symbol, VarId,
 };
+use tilewright_sorted::{SortedMap, SortedSet};
 
 fn is_swap(inst: &Inst) -> bool {
     inst.op == Family::Atomic(Atomic::Atom) && inst.find::<AtomicOp>() == Some(AtomicOp::Cas)

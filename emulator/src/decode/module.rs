@@ -1,10 +1,9 @@
 //! What belongs to a module as a whole: variables in global and constant memory with their initial values, addresses of
 //! functions, and which functions a kernel may reach.
 
-use tilewright_sorted::{SortedMap, SortedSet};
-
 use tilewright_ptx::isa::{Control, Op as Family};
 use tilewright_ptx::{FuncId, Function, Initializer, Inst, Linkage, Module, Operand, StateSpace, Symbol, VarId};
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::Named;
 use super::layout::{Layout, MOST_CONSTANTS, is_dynamic, unsupported};

@@ -8,6 +8,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
 use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::Kernel;

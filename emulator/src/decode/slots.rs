@@ -1,8 +1,7 @@
 //! Numbering: registers by class, and a slot for every immediate and special register that the kernel uses.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_ptx::{Function, Immediate, RegId, ScalarType, SpecialReg};
+use tilewright_sorted::SortedMap;
 
 use super::Kernel;
 use super::op::Slot;

@@ -7,9 +7,8 @@
 //! operands of a marked instruction over the lanes that run before it takes one lane's result for all; the proof is
 //! what makes that comparison worth its time, and soundness does not rest on it.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_ptx::SpecialReg;
+use tilewright_sorted::SortedSet;
 
 use super::Kernel;
 use super::op::{Access, Collective, Inst, LaneFn, Op, Slot, Space};

@@ -1,5 +1,6 @@
 //! Execution of a warp: its registers, and the loop over decoded instructions. What instructions compute is in `alu`,
-//! memory in `access`, meetings of lanes in `collective`, and what the loop leaves to one function in `step`.
+//! requests to memory in `request` and `access`, meetings of lanes in `collective`, and what the loop leaves to one
+//! function in `step`.
 //!
 //! A warp is a list of *fragments* (instruction, lanes): see `fragments`.
 //!

@@ -5,6 +5,7 @@
 //! the device lives.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tilewright_sorted::SortedMap;
 
 use super::device::{Allocation, Memory};

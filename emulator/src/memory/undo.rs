@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
 use tilewright_sorted::SortedSet;
 
 use super::device::Allocation;

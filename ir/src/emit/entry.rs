@@ -1,7 +1,5 @@
 //! One entry point: registers, regions, control flow, the line table.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 use tilewright_kernel::target::WARPGROUP;
@@ -10,6 +8,7 @@ use tilewright_ptx::{
     Address, Block, BuildError, Directive, Function, FunctionBuilder, Guard, Immediate, Inst, LabelId, Operand, RegId,
     ScalarType, SpecialReg, Symbol,
 };
+use tilewright_sorted::SortedMap;
 
 use super::EmitError;
 use super::roles::InRole;

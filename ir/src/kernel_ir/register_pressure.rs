@@ -8,9 +8,8 @@
 //! same as another variable or a constant, loops that the assembler may write out. What is narrower than a word counts
 //! with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::target::register_limit;
+use tilewright_sorted::SortedMap;
 
 use super::effects::Inside;
 use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};

@@ -4,9 +4,8 @@
 //! Blocks are run one after the other, which decides who is the last to arrive, and nothing else: an access is right
 //! only if what it meets is ordered before it by arrivals.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::target::WARP;
+use tilewright_sorted::SortedMap;
 
 use super::global::{Access, Actor};
 use super::order::{AgentId, Order, Time, View};

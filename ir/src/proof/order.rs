@@ -1,8 +1,7 @@
 //! What agents know of each other: clocks, and what separates accesses.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::target::{WARP, WARPGROUP};
+use tilewright_sorted::SortedMap;
 
 /// Nobody, or nothing.
 pub(super) const NONE: u32 = u32::MAX;

@@ -13,6 +13,7 @@ mod form;
 pub mod notation;
 
 use std::sync::OnceLock;
+
 use tilewright_sorted::SortedMap;
 
 pub(crate) use absent::absent;

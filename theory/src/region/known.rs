@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+
 use tilewright_sorted::SortedMap;
 
 use super::Loops;

@@ -1,6 +1,7 @@
 //! The property, on every path through a kernel.
 
 use std::cell::{Cell, RefCell};
+
 use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::regions::{Nesting, Position, of_first_thread, of_last_block};

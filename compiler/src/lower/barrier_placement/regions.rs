@@ -1,8 +1,7 @@
 //! Who comes to a region: all threads together, the first one alone, only those of the last block to arrive.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_sorted::SortedSet;
 
 use super::Barrier;
 use crate::kernel_ir::{IndexOp, Inside, Kernel, Op, RegionId, StatementKind, ValueId};

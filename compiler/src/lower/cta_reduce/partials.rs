@@ -1,9 +1,8 @@
 //! Partials in shared memory: where those of each group lie, how they are written, read and merged.
 
-use tilewright_sorted::SortedMap;
-
 use tilewright_kernel::ElementType;
 use tilewright_kernel::banks;
+use tilewright_sorted::SortedMap;
 
 use super::plan::{Plan, Shares, literal};
 use super::{CHUNK, Merge, VECTOR_BYTES};

@@ -13,6 +13,7 @@
 mod pair;
 
 use std::cell::RefCell;
+
 use tilewright_sorted::SortedMap;
 
 use self::pair::Pair;

@@ -1,6 +1,7 @@
 //! Two accesses of one buffer, as one system of integers.
 
 use std::cell::RefCell;
+
 use tilewright_sorted::SortedMap;
 
 use super::{Dependences, MOST_WAYS, MOST_WORK_OF_PAIR, Site, Step, loops, threads_of};

@@ -15,6 +15,7 @@ pub(super) use loops::Iteration;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+
 use tilewright_sorted::SortedMap;
 
 use conditions::Condition;

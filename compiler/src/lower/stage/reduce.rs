@@ -1,8 +1,7 @@
 //! A reduction: its accumulators, its terms, and what units that share a result do with theirs.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::algorithm::{Compare, Source, Value, ValueId as AlgorithmValue};
+use tilewright_sorted::SortedSet;
 
 use super::conditions::Condition;
 use super::{Around, Goal, Nest, Point};

@@ -5,12 +5,12 @@ mod reduce;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
-use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId as AlgorithmValue,
 };
+use tilewright_sorted::SortedMap;
 
 use crate::domain::{Domain, Symbolic};
 use crate::emit::functions;

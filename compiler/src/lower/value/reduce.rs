@@ -1,12 +1,12 @@
 //! Reductions: their states, steps and merges.
 
 use std::rc::Rc;
-use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, FoldState, Reduction, Run, Value, ValueId as AlgorithmValue,
 };
+use tilewright_sorted::SortedMap;
 
 use super::{Accumulator, Bound, Scope, Values};
 use crate::extent::Expr;

@@ -15,12 +15,11 @@ mod matrix;
 mod memory;
 mod values;
 
-use tilewright_sorted::{SortedMap, SortedSet};
-
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
     Directive, FuncId, Function, FunctionKind, Inst as Source, LabelId, Module, RegId, StateSpace, Symbol, VarId,
 };
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, unsupported};
 use super::module::{Global, Reachable, Variables, is_launch_sized};

@@ -43,11 +43,11 @@ mod roles;
 mod types;
 
 use std::ops::Range;
-use tilewright_sorted::SortedSet;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 use tilewright_kernel::target::{ARRIVAL_LIMIT, BLOCK_LIMIT, CLUSTER_LIMIT, WARP, WARPGROUP};
+use tilewright_sorted::SortedSet;
 
 pub use self::problem::{Fault, Problem};
 use self::types::{literal_fits, types_fit, updates};

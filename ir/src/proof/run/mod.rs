@@ -3,6 +3,7 @@
 mod statements;
 
 use std::ops::Range;
+
 use tilewright_sorted::SortedMap;
 
 use super::Stop;

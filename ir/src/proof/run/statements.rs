@@ -1,8 +1,7 @@
 //! Statements: what each does to the agent whose threads come to it.
 
-use tilewright_sorted::SortedSet;
-
 use tilewright_kernel::target::WARP;
+use tilewright_sorted::SortedSet;
 
 use super::{Outcome, Run, assigned, is_of_launches};
 use crate::kernel_ir::{

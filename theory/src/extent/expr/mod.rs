@@ -17,6 +17,7 @@ mod views;
 
 use std::cmp::Ordering;
 use std::rc::Rc;
+
 use tilewright_sorted::SortedMap;
 
 use crate::work::{self, Step};

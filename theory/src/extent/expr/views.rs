@@ -1,9 +1,9 @@
 //! What expressions are turned into: other variables, values, sizes of the public algorithm, text.
 
 use std::rc::Rc;
-use tilewright_sorted::SortedMap;
 
 use tilewright_kernel::size::{Size, SizeOp};
+use tilewright_sorted::SortedMap;
 
 use super::{Atom, Expr, Map, Replaced, Term, Var};
 
