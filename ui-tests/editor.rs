@@ -116,10 +116,10 @@ impl Server {
         };
         match message["method"].as_str() {
             Some("experimental/serverStatus") => self.quiet = message["params"]["quiescent"] == true,
-            Some("textDocument/publishDiagnostics") => {
-                if message["params"]["uri"].as_str().is_some_and(|uri| uri.ends_with("wrong.rs")) {
-                    self.diagnostics = message["params"]["diagnostics"].as_array().cloned().unwrap_or_default();
-                }
+            Some("textDocument/publishDiagnostics")
+                if message["params"]["uri"].as_str().is_some_and(|uri| uri.ends_with("wrong.rs")) =>
+            {
+                self.diagnostics = message["params"]["diagnostics"].as_array().cloned().unwrap_or_default();
             }
             // It asks to register something or to show progress, and may.
             Some(_) if !message["id"].is_null() => self.send(json!({ "id": message["id"], "result": null })),
