@@ -3,7 +3,7 @@
 //! emulator optimised as the advice of `README.md` has it, with `--profile test`.
 
 use divan::counter::ItemsCount;
-use tilewright_emulator::{Launch, MatrixModel, Memory, Options, Program, Sanitizers};
+use tilewright_emulator::{Launch, MatrixModel, Memory, Options, Program, Report, Sanitizers};
 
 fn main() {
     divan::main();
@@ -168,12 +168,27 @@ fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, options: Option
         args: vec![x.into(), y.into(), ((words) as u32).into()],
         ..Launch::default()
     };
-    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
     // Every block of the loops stores the same words: races that these measurements do not mind.
-    assert!(report.trap().is_none(), "{report}");
-    bencher
-        .counter(ItemsCount::new(report.counters.total()))
-        .bench_local(|| program.launch(&launch, &memory, &options));
+    measure(bencher, &program, &memory, &launch, &options, |report| report.trap().is_none());
+}
+
+/// Measures launches, after one that must be fine.
+fn measure(
+    bencher: divan::Bencher<'_, '_>,
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch,
+    options: &Options,
+    is_fine: impl Fn(&Report) -> bool,
+) {
+    let report = program.launch(launch, memory, options).expect("the launch is valid");
+    assert!(is_fine(&report), "{report}");
+    bencher.counter(ItemsCount::new(report.counters.total())).bench_local(|| program.launch(launch, memory, options));
+}
+
+/// What nvcc made, and memory for it.
+fn corpus(text: &str) -> (Program, Memory) {
+    (Program::parse(text).expect("the kernels of the corpus are well formed"), Memory::new(1 << 28))
 }
 
 /// With and without checks; on the host's best instructions and on those of every host of its architecture.
@@ -214,9 +229,7 @@ fn arrivals(bencher: divan::Bencher<'_, '_>, name: &str) {
 #[divan::bench(args = MODES, sample_count = 5)]
 fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
     const SIDE: u64 = 4096;
-    let text = include_str!("../tests/corpus/nvcc/rows.ptx");
-    let program = Program::parse(text).expect("the kernels of the corpus are well formed");
-    let memory = Memory::new(1 << 28);
+    let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/rows.ptx"));
     let [x, z] = ["x", "z"].map(|label| memory.alloc(SIDE * SIDE * 4, label).expect("the capacity suffices"));
     let row: Vec<u8> = (0..SIDE).flat_map(|i| ((i % 257) as f32 * 0.03).to_le_bytes()).collect();
     for at in 0..SIDE {
@@ -229,12 +242,7 @@ fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
         args: vec![(SIDE as u32).into(), x.into(), z.into()],
         ..Launch::default()
     };
-    let options = options(name);
-    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
-    assert!(report.is_clean(), "{report}");
-    bencher
-        .counter(ItemsCount::new(report.counters.total()))
-        .bench_local(|| program.launch(&launch, &memory, &options));
+    measure(bencher, &program, &memory, &launch, &options(name), Report::is_clean);
 }
 
 /// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with
@@ -242,9 +250,7 @@ fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
 #[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
 fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
     const SIDE: u64 = 512;
-    let text = include_str!("../tests/corpus/nvcc/tensor.ptx");
-    let program = Program::parse(text).expect("the kernels of the corpus are well formed");
-    let memory = Memory::new(1 << 28);
+    let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/tensor.ptx"));
     let [a, b] = ["a", "b"].map(|label| memory.alloc(SIDE * SIDE * 2, label).expect("the capacity suffices"));
     let c = memory.alloc(SIDE * SIDE * 4, "c").expect("the capacity suffices");
     // Values of bf16 between 1 and 2.
@@ -261,10 +267,5 @@ fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
         ..Launch::default()
     };
     let matrix = if name.ends_with("Hopper") { MatrixModel::Hopper } else { MatrixModel::Fast };
-    let options = Options { matrix, ..options(name) };
-    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
-    assert!(report.is_clean(), "{report}");
-    bencher
-        .counter(ItemsCount::new(report.counters.total()))
-        .bench_local(|| program.launch(&launch, &memory, &options));
+    measure(bencher, &program, &memory, &launch, &Options { matrix, ..options(name) }, Report::is_clean);
 }

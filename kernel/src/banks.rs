@@ -83,7 +83,7 @@ mod tests {
             let (reach, words) = (1 + drawn(2_000), [1, 2, 4][drawn(3) as usize]);
             let addresses: Vec<u64> = (0..drawn(33)).map(|_| drawn(reach)).collect();
             let all = addresses.iter().flat_map(|at| (0..words).map(move |word| at / 4 + word));
-            let distinct: tilewright_sorted::SortedSet<u64> = all.collect();
+            let distinct: std::collections::BTreeSet<u64> = all.collect();
             let of = |bank: u64| distinct.iter().filter(|word| **word % COUNT as u64 == bank).count() as u64;
             let most = (0..COUNT as u64).map(of).max().unwrap_or(0);
             assert_eq!(cycles(addresses.iter().copied(), words as usize), most, "{addresses:?}, {words} words");

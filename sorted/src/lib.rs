@@ -2,7 +2,7 @@
 //!
 //! They stand in for `BTreeMap` and `BTreeSet` where a collection stays small or grows at its end. The reason is what a
 //! user's build pays: each type of `BTreeMap` brings about 4,300 lines of LLVM IR into a debug build, each of these
-//! some hundred, and nothing of a procedural macro is optimised, so that their code is also the faster one there.
+//! about 300, and nothing of a procedural macro is optimised, so that their code is also the faster one there.
 //!
 //! Inserting in the middle moves what stands behind: a collection that grows with the number of a kernel's instructions
 //! and not at its end stays a tree.
@@ -18,7 +18,7 @@ pub use set::SortedSet;
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-/// Where a key stands among `len` entries that ascend, or where it would stand.
+/// Where a key stands among entries that ascend, or where it would stand.
 ///
 /// One loop for maps and sets, without the closures of `slice::binary_search_by`, which a debug build calls one by one.
 fn find<Q: Ord + ?Sized, E>(entries: &[E], key: impl Fn(&E) -> &Q, wanted: &Q) -> Result<usize, usize> {

@@ -10,7 +10,7 @@ use crate::find;
 ///
 /// Looking up takes a logarithmic number of comparisons; inserting and removing also move the entries behind, which are
 /// none for a key above all others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SortedMap<K, V> {
     entries: Vec<(K, V)>,
 }

@@ -9,7 +9,7 @@ use crate::{borrowed, find};
 ///
 /// Looking up takes a logarithmic number of comparisons; inserting and removing also move the elements behind, which
 /// are none for an element above all others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SortedSet<K> {
     elements: Vec<K>,
 }

@@ -41,10 +41,7 @@ impl Warp {
         let (first, last) = (pattern.least as usize / 4, (end as usize).div_ceil(4));
         // Whole words, one after the other.
         let words = pattern.contiguous && total >= 2 && (pattern.least | end) & 3 == 0;
-        let initialised = &mut env.shared_initialised[first..last];
-        if words && !shape.looks() {
-            initialised.fill(0xf);
-        } else if !(words && initialised.iter().fold(0xf, |all, word| all & word) == 0xf) {
+        if !words || !whole_words(&mut env.shared_initialised[first..last], shape) {
             let lanes = if pattern.is_uniform() { 1 << pattern.first } else { request.run };
             self.check_initialised(env, &request.of(lanes));
         }
@@ -58,9 +55,10 @@ impl Warp {
         let who = Who { warp, lane: pattern.first, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
         if words {
             let words = Words { first, count: last - first, shift: total.trailing_zeros() };
-            if env.cells.access_words(&env.clocks, words, shape.kind(), who) {
-                return;
+            if !env.cells.access_words(&env.clocks, words, shape.kind(), who) {
+                self.check_lanes_words(env, request, request.run);
             }
+            return;
         }
         // Of many lanes that read one word, two tell it all.
         let ends = pattern.is_uniform() && shape.kind() != AccessKind::Write;
@@ -78,17 +76,10 @@ impl Warp {
     #[inline(never)]
     fn check_initialised(&self, env: &mut Env<'_>, request: &Request<'_>) {
         for run in request.runs() {
-            if let Some(words) = run.whole_words() {
-                let initialised = &mut env.shared_initialised[words];
-                if !request.shape.looks() {
-                    initialised.fill(0xf);
-                    continue;
-                }
-                if initialised.iter().fold(0xf, |all, word| all & word) == 0xf {
-                    continue;
-                }
+            let words = run.words().map(|words| &mut env.shared_initialised[words]);
+            if !words.is_some_and(|words| whole_words(words, request.shape)) {
+                self.check_initialised_lanes(env, &request.of(run.mask()));
             }
-            self.check_initialised_lanes(env, &request.of(run.mask()));
         }
     }
 
@@ -116,20 +107,20 @@ impl Warp {
         let shape = request.shape;
         let epoch = env.clocks.epoch(env.warp as usize);
         for run in request.runs() {
-            if let (Some(words), 1..) = (run.whole_words(), run.shift) {
+            if let (Some(words), 1..) = (run.words(), run.shift) {
                 let who = Who { warp: env.warp, lane: run.lane, epoch, pc: shape.pc };
                 let words = Words { first: words.start, count: words.len(), shift: run.shift };
                 if env.cells.access_words(&env.clocks, words, shape.kind(), who) {
                     continue;
                 }
             }
-            self.check_word_by_word(env, request, run.mask());
+            self.check_lanes_words(env, request, run.mask());
         }
     }
 
-    /// The part of some lanes of a request.
-    #[inline(always)]
-    fn check_word_by_word(&self, env: &mut Env<'_>, request: &Request<'_>, part: Mask) {
+    /// Races of a part of a request's lanes, word by word.
+    #[inline(never)]
+    fn check_lanes_words(&self, env: &mut Env<'_>, request: &Request<'_>, part: Mask) {
         let shape = request.shape;
         let epoch = env.clocks.epoch(env.warp as usize);
         for lane in lanes(part) {
@@ -155,6 +146,16 @@ impl Warp {
         let location = small_location(env, Space::Shared, address, bytes);
         env.report_race(shape.pc, lane as u32, location, same, conflict);
     }
+}
+
+/// Whether an access of whole words is fine as far as initialisation goes: what it writes is initialised now.
+#[inline(always)]
+fn whole_words(initialised: &mut [u8], shape: Shape) -> bool {
+    if shape.looks() {
+        return initialised.iter().fold(0xf, |all, word| all & word) == 0xf;
+    }
+    initialised.fill(0xf);
+    true
 }
 
 #[cold]
@@ -219,6 +220,7 @@ fn scattered_wavefronts(env: &mut Env<'_>, request: &Request<'_>, groups: usize)
         env.counters.shared.transactions += conflict_degree(&addresses[part * size..][..size], mask, groups);
     }
 }
+
 /// The most distinct words that one bank must deliver.
 fn conflict_degree(addresses: &[u64], mask: Mask, words: usize) -> u64 {
     // First the two patterns that have no conflicts: all in one word, or all in different banks.

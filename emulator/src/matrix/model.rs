@@ -182,7 +182,6 @@ fn blocks(product: &Product, (length, fraction): (usize, u32), Matrices { a, b, 
     };
     let widths = (format(product.a).0.fraction + format(product.b).0.fraction) as i32;
     let (a, b) = (unpack(product.a, a), unpack(product.b, b));
-    let quick = [&a, &b].map(|all| all.iter().map(Quick::new).collect::<Vec<_>>());
     for i in 0..m {
         for j in 0..n {
             let mut sum = match product.c {
@@ -190,92 +189,18 @@ fn blocks(product: &Product, (length, fraction): (usize, u32), Matrices { a, b, 
                 _ => c[i * n + j],
             };
             for first in (0..k).step_by(length) {
-                let block_of = first..k.min(first + length);
-                let pairs = block_of.clone().map(|l| (quick[0][i * k + l], quick[1][l * n + j]));
-                sum = quick_block(sum, pairs, widths, fraction)
-                    .unwrap_or_else(|| block(sum, block_of.map(|l| (a[i * k + l], b[l * n + j])), widths, fraction));
+                let terms = (first..k.min(first + length)).map(|l| (a[i * k + l], b[l * n + j]));
+                sum = block(sum, terms, widths, fraction);
             }
             d[i * n + j] = result(product.d, sum, Round::Nearest);
         }
     }
 }
 
-/// A finite factor: its value is `significand` · 2^`exponent`.
-#[derive(Clone, Copy)]
-pub struct Quick {
-    /// 0 for a zero, and [`i64::MIN`] for what is not finite.
-    significand: i64,
-    exponent: i32,
-}
-
-impl Quick {
-    /// From what its bits say.
-    pub fn new(number: &Number) -> Self {
-        match *number {
-            Number::Finite { negative, exponent, significand } => {
-                let magnitude = significand as i64;
-                Quick { significand: if negative { -magnitude } else { magnitude }, exponent }
-            }
-            Number::Zero { .. } => Quick { significand: 0, exponent: 0 },
-            Number::Infinity { .. } | Number::Nan => Quick { significand: i64::MIN, exponent: 0 },
-        }
-    }
-}
-
-/// [`block`] where everything is finite, something is not zero, and the sum is neither subnormal nor beyond the largest
-/// f32; none otherwise. Factors have at most 11 bits and sums at most 32 terms, so that all fits 64 bits.
-pub fn quick_block(
-    c: u32,
-    terms: impl Iterator<Item = (Quick, Quick)> + Clone,
-    widths: i32,
-    fraction: u32,
-) -> Option<u32> {
-    let biased = (c >> 23 & 0xff) as i32;
-    if biased == 0xff || biased == 0 && c << 1 != 0 {
-        return None;
-    }
-    let significand_c = if biased == 0 { 0 } else { i64::from(c & 0x7f_ffff | 0x80_0000) };
-    let mut greatest = if biased == 0 { i32::MIN } else { biased - 127 };
-    for (x, y) in terms.clone() {
-        if x.significand == i64::MIN || y.significand == i64::MIN {
-            return None;
-        }
-        if x.significand != 0 && y.significand != 0 {
-            greatest = greatest.max(x.exponent + y.exponent + widths);
-        }
-    }
-    if greatest == i32::MIN {
-        return None;
-    }
-    // Truncates towards zero.
-    let last = greatest - fraction as i32;
-    let aligned = |negative: bool, exponent: i32, magnitude: i64| {
-        let shift = exponent - last;
-        let magnitude = if shift >= 0 { magnitude << shift } else { magnitude >> (-shift).min(63) };
-        if negative { -magnitude } else { magnitude }
-    };
-    let mut sum = if biased == 0 { 0 } else { aligned(c >> 31 == 1, biased - 127 - 23, significand_c) };
-    for (x, y) in terms {
-        let product = x.significand * y.significand;
-        if product != 0 {
-            sum += aligned(product < 0, x.exponent + y.exponent, product.abs());
-        }
-    }
-    let magnitude = sum.unsigned_abs();
-    // The topmost bit is that of the exponent; of what is below, 23 bits stay.
-    let top = magnitude.checked_ilog2()? as i32;
-    let exponent = last + top;
-    if !(-126..=127).contains(&exponent) {
-        return None;
-    }
-    let kept = if top >= 23 { magnitude >> (top - 23) } else { magnitude << (23 - top) };
-    let bits = ((exponent + 127) as u32) << 23 | kept as u32 & 0x7f_ffff;
-    Some(bits | u32::from(sum < 0) << 31)
-}
-
 /// One block: `c` plus the products, aligned, truncated to `fraction` bits below the greatest exponent, added,
 /// truncated to f32. `widths` is the number of fraction bits of both factors: exponents are those of the formats, so
 /// that a subnormal factor counts as its least exponent, and products are not normalised before they are aligned.
+/// Factors have at most 11 bits, and terms at most 50 once they are aligned: sums of 33 fit 64 bits.
 pub fn block(c: u32, terms: impl Iterator<Item = (Number, Number)> + Clone, widths: i32, fraction: u32) -> u32 {
     let c = F32.unpack(u64::from(c));
     let mut infinite = None;
@@ -321,17 +246,13 @@ pub fn block(c: u32, terms: impl Iterator<Item = (Number, Number)> + Clone, widt
         return F32.zero(all_negative) as u32;
     }
     let last = greatest - fraction as i32;
-    let aligned = |negative: bool, exponent: i32, significand: u128| {
+    let aligned = |negative: bool, exponent: i32, significand: i64| {
         let shift = exponent - last;
-        let magnitude = if shift >= 0 {
-            significand << shift.min(100)
-        } else {
-            significand.checked_shr(-shift as u32).unwrap_or(0)
-        };
-        if negative { -(magnitude as i128) } else { magnitude as i128 }
+        let magnitude = if shift >= 0 { significand << shift } else { significand >> (-shift).min(63) };
+        if negative { -magnitude } else { magnitude }
     };
     let mut sum = match c {
-        Number::Finite { negative, exponent, significand } => aligned(negative, exponent, significand),
+        Number::Finite { negative, exponent, significand } => aligned(negative, exponent, significand as i64),
         _ => 0,
     };
     for (x, y) in terms {
@@ -340,18 +261,14 @@ pub fn block(c: u32, terms: impl Iterator<Item = (Number, Number)> + Clone, widt
             Number::Finite { negative: m, exponent: f, significand: t },
         ) = (x, y)
         {
-            sum += aligned(n != m, e + f, s * t);
+            sum += aligned(n != m, e + f, s as i64 * t as i64);
         }
     }
-    let bits = F32.round(sum < 0, last, sum.unsigned_abs(), false, Round::Zero);
+    let magnitude = sum.unsigned_abs();
+    let bits = F32.round(sum < 0, last, u128::from(magnitude), false, Round::Zero);
     // Beyond the largest finite value the hardware gives infinity.
-    let beyond = sum != 0 && last + top(sum.unsigned_abs()) > 127;
+    let beyond = magnitude.checked_ilog2().is_some_and(|top| last + top as i32 > 127);
     (if beyond { F32.with_sign(F32.infinity(), sum < 0) } else { bits }) as u32
-}
-
-/// Number of the topmost set bit.
-fn top(significand: u128) -> i32 {
-    127 - significand.leading_zeros() as i32
 }
 
 fn negative(number: Number) -> bool {

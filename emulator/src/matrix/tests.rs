@@ -1,10 +1,11 @@
 //! The bit models against a rational sum, and the layouts against enumeration.
 
 use super::fragment;
-use super::model::{Matrices, Quick, block, f16_to_f32, multiply, quick_block};
+use super::model::{Matrices, block, f16_to_f32, multiply};
 use super::{Element, Product, Sum};
 use crate::launch::MatrixModel;
-use crate::num::format::{BF16, E4M3, F16, F32, Format, Number, Round, TF32};
+use crate::num::exact;
+use crate::num::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Number, Round, TF32};
 
 /// A stream of numbers.
 fn stream(seed: u64) -> impl FnMut() -> u64 {
@@ -73,85 +74,61 @@ fn layout_of_m16n8k16_is_the_manuals() {
     }
 }
 
-/// The block by integers: every term as a multiple of one power of two, cut off below `fraction` bits under the
-/// greatest exponent.
-fn block_by_integers(c: f32, terms: &[(u16, u16)], fraction: i32) -> f32 {
-    // (value scaled by 2^200 would overflow: exponents of the test stay within ±14, so that f64 holds every term
-    // exactly.)
-    let scale = |bits: u16| i32::from(bits >> 10 & 31).max(1) - 15;
-    let value = |bits: u16| half::f16::from_bits(bits).to_f64();
-    let mut greatest = i32::MIN;
-    if c != 0.0 {
-        greatest = (c.abs().to_bits() >> 23) as i32 - 127;
-    }
-    for (x, y) in terms {
-        if value(*x) != 0.0 && value(*y) != 0.0 {
-            greatest = greatest.max(scale(*x) + scale(*y));
-        }
-    }
-    if greatest == i32::MIN {
+/// The block by multiples of one power of two, cut off below `fraction` bits under the greatest exponent. Terms are
+/// bits of a format whose products f64 holds exactly, as it holds their sums where none is far below the others.
+fn block_by_integers(format: Format, c: f32, terms: &[(u64, u64)], fraction: i32) -> f32 {
+    let value = |bits: u64| f64::from_bits(exact::convert(format, F64, Round::Nearest, bits));
+    // A subnormal has the least exponent of its format.
+    let exponent = |bits: u64| {
+        let field = (bits >> format.fraction & ((1 << (format.bits() - 1 - format.fraction)) - 1)) as i32;
+        field.max(1) - format.bias()
+    };
+    let products = terms.iter().filter(|(x, y)| value(*x) != 0.0 && value(*y) != 0.0);
+    let from_c = (c != 0.0).then(|| ((c.to_bits() >> 23 & 0xff) as i32).max(1) - 127);
+    let Some(greatest) = products.map(|(x, y)| exponent(*x) + exponent(*y)).chain(from_c).max() else {
         return 0.0;
-    }
+    };
     let unit = f64::powi(2.0, greatest - fraction);
-    let sum: f64 =
-        terms.iter().map(|(x, y)| (value(*x) * value(*y) / unit).trunc()).sum::<f64>() + (f64::from(c) / unit).trunc();
-    // Truncation to f32 of an exact f64.
+    let whole = |value: f64| (value / unit).trunc();
+    let sum = terms.iter().map(|(x, y)| whole(value(*x) * value(*y))).sum::<f64>() + whole(f64::from(c));
     let exact = sum * unit;
+    if exact.abs() >= f64::powi(2.0, 128) {
+        return f32::INFINITY.copysign(exact as f32);
+    }
+    // Truncation to f32 of an exact f64.
     let near = exact as f32;
     if f64::from(near).abs() > exact.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
 }
 
+/// Finite factors of every format, in half of the rounds near each other and in half from the whole format.
 #[test]
 fn blocks_align_and_truncate() {
     let mut next = stream(7);
-    for _ in 0..20_000 {
-        let half = |bits: u64| {
-            // Exponents of 1 to 29: finite, some subnormal when the field is 0.
-            let field = (bits >> 16) % 30;
-            ((bits & 0x8000) | field << 10 | (bits & 0x3ff)) as u16
+    for round in 0..20_000_usize {
+        let format = [F16, BF16, TF32, E4M3, E5M2][round % 5];
+        let near = (round / 5).is_multiple_of(2);
+        let mut factor = || loop {
+            let bits = next() & ((1 << format.bits()) - 1);
+            // Exponents around that of 1.
+            let middle = (format.bias() as u64 - 2 + next() % 4) << format.fraction;
+            let kept = 1 << (format.bits() - 1) | ((1 << format.fraction) - 1);
+            let bits = if near { bits & kept | middle } else { bits };
+            if !matches!(format.unpack(bits), Number::Nan | Number::Infinity { .. }) {
+                return bits;
+            }
         };
-        let count = 1 + (next() % 16) as usize;
-        let terms: Vec<(u16, u16)> = (0..count).map(|_| (half(next()), half(next()))).collect();
-        let c = if next().is_multiple_of(4) {
-            0.0
-        } else {
-            f32::from_bits(((100 + next() % 60) << 23 | next() & 0x807f_ffff) as u32)
-        };
+        let terms: Vec<(u64, u64)> = (0..1 + round % 32).map(|_| (factor(), factor())).collect();
+        let field = if near { 120 + next() % 14 } else { next() % 255 };
+        let sign = ((next() % 2) << 31) as u32;
+        let c = if !next().is_multiple_of(8) { (field << 23 | next() & 0x7f_ffff) as u32 } else { 0 };
+        let c = f32::from_bits(c | sign);
         for fraction in [13, 24, 25] {
-            let numbers = terms.iter().map(|(x, y)| (F16.unpack(u64::from(*x)), F16.unpack(u64::from(*y))));
-            let got = f32::from_bits(block(c.to_bits(), numbers, 20, fraction));
-            let want = block_by_integers(c, &terms, fraction as i32);
+            let numbers = terms.iter().map(|(x, y)| (format.unpack(*x), format.unpack(*y)));
+            let got = f32::from_bits(block(c.to_bits(), numbers, 2 * format.fraction as i32, fraction));
+            let want = block_by_integers(format, c, &terms, fraction as i32);
             assert!(got == want, "c = {c:e}, {terms:x?}, {fraction} bits: {got:e}, not {want:e}");
         }
     }
-}
-
-/// What is computed quickly is the same, and nearly everything is.
-#[test]
-fn quick_blocks_are_blocks() {
-    let mut next = stream(11);
-    let (mut quick, mut all) = (0, 0);
-    for round in 0..20_000u64 {
-        // Every bit pattern in some rounds, ordinary values in most.
-        let any = round.is_multiple_of(4);
-        let mut factor = |format: Format| {
-            let bits = next() & ((1 << format.bits()) - 1);
-            // Without the topmost bit of the exponent it is finite.
-            format.unpack(if any { bits } else { bits & !(1 << (format.bits() - 2)) })
-        };
-        for (format, count, fraction) in [(F16, 8, 24), (F16, 16, 25), (BF16, 16, 25), (E4M3, 32, 13), (TF32, 8, 25)] {
-            let terms: Vec<(Number, Number)> = (0..count).map(|_| (factor(format), factor(format))).collect();
-            let c = if any { (round as u32).wrapping_mul(0x9e37_79b9) } else { (round as f32 - 500.0).to_bits() };
-            let widths = 2 * format.fraction as i32;
-            let slow = block(c, terms.iter().copied(), widths, fraction);
-            let pairs = terms.iter().map(|(x, y)| (Quick::new(x), Quick::new(y)));
-            let found = quick_block(c, pairs, widths, fraction);
-            assert!(found.is_none_or(|found| found == slow), "{c:#x}, {terms:?}: {found:x?}, not {slow:#x}");
-            quick += usize::from(found.is_some());
-            all += usize::from(!any);
-        }
-    }
-    assert!(quick * 10 > all * 9, "{quick} of {all}");
 }
 
 #[test]

@@ -88,7 +88,8 @@ impl Format {
     pub const fn bits(self) -> u32 {
         1 + self.exponent + self.fraction
     }
-    const fn bias(self) -> i32 {
+    /// What is added to a power of two to store it.
+    pub const fn bias(self) -> i32 {
         (1 << (self.exponent - 1)) - 1
     }
     const fn sign_bit(self) -> u64 {

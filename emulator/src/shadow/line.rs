@@ -37,7 +37,7 @@ impl Run {
 
     /// Its words as a range of indices, if it consists of whole words.
     #[inline(always)]
-    pub const fn whole_words(&self) -> Option<Range<usize>> {
+    pub const fn words(&self) -> Option<Range<usize>> {
         let end = self.address + ((self.lanes as u64) << self.shift);
         if (self.address | end) & 3 == 0 { Some(self.address as usize / 4..end as usize / 4) } else { None }
     }
