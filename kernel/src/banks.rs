@@ -51,14 +51,17 @@ pub fn waiting(lanes: &[Option<u64>], bytes: u32) -> Vec<u32> {
     let size = lanes.len().div_ceil(parts).max(1);
     let mut most = Vec::new();
     for (part, lanes) in lanes.chunks(size).enumerate() {
-        for bank in 0..COUNT as u64 {
-            let mut seen: Vec<(u64, u32)> = Vec::new();
-            for (lane, at) in (0u32..).zip(lanes).filter_map(|(lane, at)| Some((lane, (*at)?))) {
-                let of_bank = (0..u64::from(words)).map(|word| at / 4 + word).find(|w| w % COUNT as u64 == bank);
-                if let Some(word) = of_bank.filter(|word| seen.iter().all(|s| s.0 != *word)) {
+        let mut of_banks: [Vec<(u64, u32)>; COUNT] = [const { Vec::new() }; COUNT];
+        for (lane, at) in (0u32..).zip(lanes) {
+            let Some(at) = at else { continue };
+            for word in at / 4..at / 4 + u64::from(words) {
+                let seen = &mut of_banks[word as usize % COUNT];
+                if !seen.iter().any(|known| known.0 == word) {
                     seen.push((word, (part * size) as u32 + lane));
                 }
             }
+        }
+        for seen in of_banks {
             if seen.len() > most.len() {
                 most = seen;
             }

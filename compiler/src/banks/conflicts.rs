@@ -137,7 +137,7 @@ impl<'a> Around<'a> {
         let variables = offsets.iter().flat_map(Expr::vars).collect();
         let (is_write, bytes) = (access.is_write, staged.element.bytes());
         let shape = Shape { inner: &access.inner, in_terms: access.in_terms, is_write, run, bytes };
-        walk.degree(shape, &Where { variables, sums: offsets, byte: &byte }, POINTS)
+        walk.degree(shape, &Where { variables, sums: offsets, by_values: false, byte: &byte }, POINTS)
     }
 
     /// The accesses of the buffers of the stage with a position, each with the stage that makes it.
@@ -215,23 +215,23 @@ impl<'a> Around<'a> {
         let mut sums = coordinates;
         let axes = sums.len();
         // What has exclusive ors is no sum of what the walk knows.
-        sums.extend(opaque.is_empty().then(|| offset.clone()));
+        let by_values = !opaque.is_empty();
+        sums.extend((!by_values).then(|| offset.clone()));
         let byte = |sums: &[Option<i128>], values: &[i128], thread: i128| {
-            let (coordinates, offsets) = sums.split_at(axes);
-            let inside = |(n, most): (&Option<i128>, &Option<i128>)| {
-                n.zip(*most).is_some_and(|(n, most)| (0..most).contains(&n))
-            };
-            if !coordinates.iter().zip(&most).all(inside) {
-                return None;
+            for (axis, most) in most[..axes].iter().enumerate() {
+                let (Some(number), Some(most)) = (sums[axis], *most) else { return None };
+                if number < 0 || number >= most {
+                    return None;
+                }
             }
-            let offset = offsets.first().map_or_else(|| evaluate(&offset, &opaque, values), |known| *known);
+            let offset = if by_values { evaluate(&offset, &opaque, values) } else { sums[axes] };
             let at = offset? + columns.map_or(0, |columns| columns.start(thread));
             let at = swizzle.of(&mut Numbers(&[]), &at);
             u64::try_from(at * i128::from(bytes)).ok()
         };
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
-        Some((walk.degree(shape, &Where { variables, sums, byte: &byte }, points)?, run))
+        Some((walk.degree(shape, &Where { variables, sums, by_values, byte: &byte }, points)?, run))
     }
 
     /// Lanes of a vector that an access takes together.

@@ -46,34 +46,47 @@ pub struct Where<'a> {
     pub variables: Vec<Var>,
     /// What it is computed from.
     pub sums: Vec<Expr>,
+    /// Whether it is computed from the variables as well.
+    pub by_values: bool,
     /// Which byte that is.
     pub byte: &'a Byte<'a>,
+}
+
+/// What a number changes with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changes {
+    Thread,
+    Loops,
+    Both,
 }
 
 /// An expression by what its terms depend on: most depend on the thread alone, or on loops alone, and are evaluated
 /// once a thread or once an iteration.
 struct Sum {
     of_thread: Expr,
-    /// Its value for each thread, once it was looked at.
-    known: Vec<Option<Option<i128>>>,
+    /// Its value for each thread that is looked at.
+    by_thread: Vec<Option<i128>>,
     of_loops: Expr,
     /// Its value in this iteration.
     now: Option<i128>,
-    others: Expr,
+    /// The rest, if there is any.
+    others: Option<Expr>,
 }
 
 impl Sum {
-    /// What an iteration says of it.
-    fn begin(&mut self, values: &[i128]) {
-        self.now = self.of_loops.eval(values);
-    }
-
     /// Its value for a thread.
-    fn value(&mut self, thread: i128, values: &[i128]) -> Option<i128> {
-        let own = (*self.known.get_mut(thread as usize)?.get_or_insert_with(|| self.of_thread.eval(values)))?;
-        own.checked_add(self.now?)?.checked_add(self.others.eval(values)?)
+    fn value(&self, thread: usize, values: &[i128]) -> Option<i128> {
+        let (Some(own), Some(now)) = (self.by_thread[thread], self.now) else { return None };
+        let known = own.checked_add(now);
+        match (&self.others, known) {
+            (None, _) | (_, None) => known,
+            (Some(others), Some(known)) => known.checked_add(others.eval(values)?),
+        }
     }
 }
+
+/// Variables with their values.
+type Numbers = Vec<(usize, i128)>;
 
 /// What a variable is.
 enum Value {
@@ -154,8 +167,9 @@ impl<'a> Walk<'a> {
     pub fn degree(&self, shape: Shape<'_>, place: &Where<'_>, points: usize) -> Option<Degree> {
         let conditions = self.conditions(shape);
         let mut loops = self.loops(shape, place, &conditions)?;
-        let mut conditions: Vec<Sum> = conditions.iter().map(|e| self.sum(e)).collect();
-        let mut sums: Vec<Sum> = place.sums.iter().map(|e| self.sum(e)).collect();
+        let changes = self.changes(shape);
+        let mut conditions: Vec<Sum> = conditions.iter().map(|e| self.sum(e, &changes)).collect();
+        let mut sums: Vec<Sum> = place.sums.iter().map(|e| self.sum(e, &changes)).collect();
         let mut found_sums = vec![None; sums.len()];
         let warps = (self.threads + WARP - 1).div_euclid(WARP);
         let complete = shorten(&mut loops, (points as i128 / warps).max(1));
@@ -165,8 +179,19 @@ impl<'a> Walk<'a> {
         let mut values = vec![0; self.variables(shape)];
         let mut inner = vec![0; shape.inner.len()];
         let mut counts = vec![0; loops.len()];
-        let threads: Vec<Option<Vec<(usize, i128)>>> =
-            (0..warps.min(points as i128) * WARP).map(|thread| self.numbers(thread, shape)).collect();
+        let warps = warps.min(points as i128) as usize;
+        let threads: Vec<Option<Numbers>> =
+            (0..warps as i128 * WARP).map(|thread| self.numbers(thread, shape)).collect();
+        for numbers in &threads {
+            let known = numbers.as_ref().and_then(|numbers| {
+                numbers.iter().for_each(|(var, number)| values[*var] = *number);
+                self.follow(Changes::Thread, &changes, (shape, &inner), &mut values)
+            });
+            for sum in conditions.iter_mut().chain(&mut sums) {
+                sum.by_thread.push(known.and_then(|()| sum.of_thread.eval(&values)));
+            }
+        }
+        let by_lane = place.by_values || conditions.iter().chain(&sums).any(|sum| sum.others.is_some());
         loop {
             for ((var, _, step, _), count) in loops.iter().zip(&counts) {
                 match shape.inner.iter().position(|axis| axis.var as usize == *var) {
@@ -174,18 +199,33 @@ impl<'a> Walk<'a> {
                     None => values[*var] = count * step,
                 }
             }
-            conditions.iter_mut().chain(&mut sums).for_each(|sum| sum.begin(&values));
-            for warp in 0..warps.min(points as i128) {
-                let mut lane = |lane: i128| {
-                    let thread = warp * WARP + lane;
-                    self.lane(threads[thread as usize].as_deref()?, (shape, &inner), &mut values)?;
-                    if !conditions.iter_mut().all(|e| e.value(thread, &values).is_some_and(|n| n >= 0)) {
-                        return None;
+            let known = self.follow(Changes::Loops, &changes, (shape, &inner), &mut values);
+            for sum in conditions.iter_mut().chain(&mut sums) {
+                sum.now = known.and_then(|()| sum.of_loops.eval(&values));
+            }
+            for warp in 0..warps {
+                let mut lane = |thread: usize| {
+                    let numbers = threads[thread].as_ref()?;
+                    if by_lane {
+                        numbers.iter().for_each(|(var, number)| values[*var] = *number);
+                        self.follow(Changes::Thread, &changes, (shape, &inner), &mut values)?;
+                        self.follow(Changes::Both, &changes, (shape, &inner), &mut values)?;
                     }
-                    found_sums.iter_mut().zip(&mut sums).for_each(|(value, sum)| *value = sum.value(thread, &values));
-                    (place.byte)(&found_sums, &values, thread)
+                    // Loops, not iterators: a debug build calls each of their closures.
+                    for condition in &conditions {
+                        if !matches!(condition.value(thread, &values), Some(0..)) {
+                            return None;
+                        }
+                    }
+                    for (n, sum) in sums.iter().enumerate() {
+                        found_sums[n] = sum.value(thread, &values);
+                    }
+                    (place.byte)(&found_sums, &values, thread as i128)
                 };
-                let first: Vec<Option<u64>> = (0..WARP).map(&mut lane).collect();
+                let mut first = [None; WARP as usize];
+                for (n, at) in first.iter_mut().enumerate() {
+                    *at = lane(warp * WARP as usize + n);
+                }
                 for piece in (0..together).step_by(bytes as usize) {
                     let addresses: Vec<Option<u64>> =
                         first.iter().map(|at| at.map(|at| at + u64::from(piece))).collect();
@@ -285,26 +325,47 @@ impl<'a> Walk<'a> {
         Some(loops)
     }
 
+    /// What each variable changes with. Dimensions do not change.
+    fn changes(&self, shape: Shape<'_>) -> Vec<Changes> {
+        let mut changes = vec![Changes::Loops; self.variables(shape)];
+        let all = |changes: &[Changes], vars: &mut dyn Iterator<Item = Var>| {
+            let together = |a: Changes, b: Changes| if a == b { a } else { Changes::Both };
+            vars.map(|v| changes[v as usize]).reduce(together)
+        };
+        for (n, value) in self.values.iter().enumerate() {
+            changes[self.dims + n] = match value {
+                Value::Thread(_) => Changes::Thread,
+                Value::Loop(_) => Changes::Loops,
+                Value::Xor(a, b) => all(&changes, &mut a.vars().into_iter().chain(b.vars())).unwrap_or(Changes::Loops),
+            };
+        }
+        for axis in shape.inner {
+            let lower = all(&changes, &mut axis.lower.vars().into_iter());
+            changes[axis.var as usize] =
+                if lower.is_none_or(|of| of == Changes::Loops) { Changes::Loops } else { Changes::Both };
+        }
+        changes
+    }
+
     /// The terms of an expression that is known.
-    fn sum(&self, e: &Expr) -> Sum {
-        let of = |v: Var| (v as usize).checked_sub(self.dims).and_then(|n| self.values.get(n));
-        let is_of_thread = |v: Var| matches!(of(v), Some(Value::Thread(_)));
-        let is_loop = |v: Var| matches!(of(v), Some(Value::Loop(_)));
+    fn sum(&self, e: &Expr, changes: &[Changes]) -> Sum {
+        let is = |v: Var, what: Changes| v as usize >= self.dims && changes.get(v as usize) == Some(&what);
         let [mut of_thread, mut of_loops, mut others] = [0; 3].map(Expr::constant);
         for term in e.terms() {
             let term = Expr::from_atoms(&term.atoms).scale(term.coefficient);
-            let part = match (term.mentions(&|v| !is_of_thread(v)), term.mentions(&|v| !is_loop(v))) {
-                (false, _) => &mut of_thread,
-                (true, false) => &mut of_loops,
-                (true, true) => &mut others,
+            let part = match [Changes::Thread, Changes::Loops].map(|what| !term.mentions(&|v| !is(v, what))) {
+                [true, _] => &mut of_thread,
+                [false, true] => &mut of_loops,
+                [false, false] => &mut others,
             };
             *part = part.add(&term);
         }
-        Sum { of_thread, known: vec![None; self.threads as usize], of_loops, now: None, others }
+        let others = (!others.terms().is_empty()).then_some(others);
+        Sum { of_thread, by_thread: Vec::new(), of_loops, now: None, others }
     }
 
     /// The variables that tell threads apart, for one thread; none if it accesses nothing.
-    fn numbers(&self, thread: i128, shape: Shape<'_>) -> Option<Vec<(usize, i128)>> {
+    fn numbers(&self, thread: i128, shape: Shape<'_>) -> Option<Numbers> {
         let stage = &self.analysed.stage;
         if thread >= self.threads || stage.beside.is_some() && self.alike.at(thread) != 0 {
             return None;
@@ -324,20 +385,26 @@ impl<'a> Walk<'a> {
         Some(numbers)
     }
 
-    /// Sets the variables that tell threads apart, what depends on them, and those of inner reductions, which are so
-    /// far from their lower ends; none if that has no value.
-    fn lane(&self, numbers: &[(usize, i128)], (shape, inner): (Shape<'_>, &[i128]), values: &mut [i128]) -> Option<()> {
-        for (var, number) in numbers {
-            values[*var] = *number;
-        }
+    /// Sets what follows from other variables and changes with these: exclusive ors, and axes of inner reductions, which
+    /// are so far from their lower ends. None if one has no value.
+    fn follow(
+        &self,
+        with: Changes,
+        changes: &[Changes],
+        (shape, inner): (Shape<'_>, &[i128]),
+        values: &mut [i128],
+    ) -> Option<()> {
         for (n, value) in self.values.iter().enumerate() {
-            if let Value::Xor(a, b) = value {
+            if let Value::Xor(a, b) = value
+                && changes[self.dims + n] == with
+            {
                 values[self.dims + n] = a.eval(values)? ^ b.eval(values)?;
             }
         }
-        // Axes of inner reductions count from their lower ends.
         for (axis, count) in shape.inner.iter().zip(inner) {
-            values[axis.var as usize] = axis.lower.eval(values)? + count;
+            if changes[axis.var as usize] == with {
+                values[axis.var as usize] = axis.lower.eval(values)? + count;
+            }
         }
         Some(())
     }

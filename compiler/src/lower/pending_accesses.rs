@@ -6,6 +6,7 @@
 //! iteration since: this is not their first one since then. So of loops that are around both and have begun nothing
 //! since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::dependence::Group;
@@ -17,8 +18,8 @@ const MOST_ACCESSES: usize = 64;
 /// Loops that are told apart.
 const MOST_LOOPS: usize = 31;
 
-/// An access on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An access on a path. In order of groups; what is known of none of its iterations is the last of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     /// What was accessed there.
     pub group: Group,
@@ -28,7 +29,24 @@ pub(super) struct Access {
     now: u32,
 }
 
+impl PartialOrd for Access {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Access {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
 impl Access {
+    /// What it is ordered by, as one number.
+    const fn key(self) -> u128 {
+        (self.group as u128) << 64 | (self.own as u128) << 32 | self.now as u128
+    }
+
     /// One just now.
     pub const fn of(group: Group) -> Self {
         Self { group, own: 0, now: 0 }
@@ -78,8 +96,29 @@ impl Access {
 pub(super) struct Accesses(Vec<(Access, Sharing)>);
 
 impl Accesses {
+    /// Where it is, or would be. A loop: a debug build calls the closures of a search one by one.
     fn find(&self, access: Access) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&access, |known| known.0)
+        let key = access.key();
+        let (mut from, mut to) = (0, self.0.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            let own = self.0[middle].0.key();
+            if own == key {
+                return Ok(middle);
+            }
+            (from, to) = if own < key { (middle + 1, to) } else { (from, middle) };
+        }
+        Err(from)
+    }
+
+    /// Whether a change changes one.
+    fn is_changed(&self, how: &dyn Fn(Access) -> Access) -> bool {
+        for (access, _) in &self.0 {
+            if how(*access) != *access {
+                return true;
+            }
+        }
+        false
     }
 
     /// Adds one.
@@ -115,7 +154,11 @@ impl Accesses {
 
     /// Lets those of which nothing is known stand for all of their groups, of which each is the last.
     fn absorb(&mut self) {
-        if !self.0.iter().any(|(access, _)| access.is_anywhere()) {
+        let mut any = false;
+        for (access, _) in &self.0 {
+            any |= access.is_anywhere();
+        }
+        if !any {
             return;
         }
         self.0.reverse();
@@ -177,7 +220,7 @@ impl Accesses {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        if self.0.iter().any(|(access, _)| how(*access) != *access) {
+        if self.is_changed(how) {
             let all = std::mem::take(&mut self.0);
             self.extend(all.into_iter().map(|(access, among)| (how(access), among)));
         }
@@ -414,7 +457,7 @@ impl Since {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        let is_changed = |accesses: &Accesses| accesses.iter().any(|(access, _)| how(access) != access);
+        let is_changed = |accesses: &Accesses| accesses.is_changed(how);
         for uses in &mut self.buffers {
             if uses.over().chain([&uses.flying]).any(is_changed) {
                 let uses = Rc::make_mut(uses);

@@ -4,6 +4,8 @@
 //! constant rounded down (which keeps all integer solutions). "Infeasible" is a proof; "unknown" says nothing. The work
 //! is bounded, so that no kernel makes the macro slow.
 
+use std::cmp::Ordering;
+
 use super::expr::{Atom, Expr, Var, gcd};
 use crate::work::{self, Step};
 
@@ -11,10 +13,29 @@ use crate::work::{self, Step};
 const INEQUALITY_LIMIT: usize = 220;
 
 /// Σ coefficient · unknown + constant ≥ 0, unknowns ascending.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Inequality {
     coefficients: Vec<(usize, i128)>,
     constant: i128,
+}
+
+impl Inequality {
+    /// An order in which rows with equal coefficients follow each other. One loop: most of a search is comparing rows.
+    fn order(&self, other: &Self) -> Ordering {
+        let (own, others) = (&self.coefficients[..], &other.coefficients[..]);
+        let mut at = 0;
+        while at < own.len() && at < others.len() {
+            let ((u, c), (v, d)) = (own[at], others[at]);
+            if u != v {
+                return u.cmp(&v);
+            }
+            if c != d {
+                return c.cmp(&d);
+            }
+            at += 1;
+        }
+        own.len().cmp(&others.len()).then(self.constant.cmp(&other.constant))
+    }
 }
 
 /// A conjunction of inequalities `e ≥ 0` over expressions. Products and quotients are unknowns of their own, tied to
@@ -267,12 +288,17 @@ fn substitute_equalities(rows: &mut Vec<Inequality>) -> bool {
 
 /// Keeps the strongest of rows with equal coefficients.
 fn prune(rows: &mut Vec<Inequality>) {
-    rows.sort_unstable();
+    rows.sort_unstable_by(Inequality::order);
     rows.dedup_by(|later, kept| later.coefficients == kept.coefficients);
 }
 
 fn coefficient(row: &Inequality, unknown: usize) -> i128 {
-    row.coefficients.iter().find(|c| c.0 == unknown).map_or(0, |c| c.1)
+    for (u, c) in &row.coefficients {
+        if *u == unknown {
+            return *c;
+        }
+    }
+    0
 }
 
 /// The consequence of `a` (positive in `u`) and `b` (negative in `u`) without `u`; none on overflow.
@@ -282,16 +308,20 @@ fn combine(a: &Inequality, b: &Inequality, u: usize) -> Option<Inequality> {
     let (fa, fb) = (n / g, p / g);
     let mut coefficients: Vec<(usize, i128)> = Vec::with_capacity(a.coefficients.len() + b.coefficients.len());
     // Both are in order.
-    let (mut left, mut right) = (&a.coefficients[..], &b.coefficients[..]);
-    while let Some(v) = left.first().into_iter().chain(right.first()).map(|c| c.0).min() {
+    let (left, right) = (&a.coefficients[..], &b.coefficients[..]);
+    let (mut i, mut j) = (0, 0);
+    while i < left.len() || j < right.len() {
+        let own = if i < left.len() { left[i].0 } else { usize::MAX };
+        let other = if j < right.len() { right[j].0 } else { usize::MAX };
+        let v = if own < other { own } else { other };
         let mut sum = 0_i128;
-        for (row, factor) in [(&mut left, fa), (&mut right, fb)] {
-            if let [(own, c), rest @ ..] = *row
-                && *own == v
-            {
-                sum = sum.checked_add(c.checked_mul(factor)?)?;
-                *row = rest;
-            }
+        if own == v {
+            sum = left[i].1.checked_mul(fa)?;
+            i += 1;
+        }
+        if other == v {
+            sum = sum.checked_add(right[j].1.checked_mul(fb)?)?;
+            j += 1;
         }
         if sum != 0 {
             coefficients.push((v, sum));

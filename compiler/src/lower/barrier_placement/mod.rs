@@ -289,9 +289,10 @@ impl Choice<'_> {
             let Range { start, end } = self.pass.roles.threads(position.0);
             let threads = end - start;
             let groups = threads > WARPGROUP && threads.is_multiple_of(WARPGROUP) && start.is_multiple_of(WARPGROUP);
-            let units = [(Sharing::Warp, threads.is_multiple_of(WARP)), (Sharing::Warpgroup, groups)];
+            // Where the larger one does not do, no smaller one does.
+            let units = [(Sharing::Warpgroup, groups), (Sharing::Warp, threads.is_multiple_of(WARP))];
             for (unit, _) in units.into_iter().filter(|unit| unit.1) {
-                if self.holds_with(position, Some((position, Barrier::Of(unit)))) {
+                if !self.holds_with(position, Some((position, Barrier::Of(unit)))) {
                     break;
                 }
             }

@@ -36,10 +36,7 @@ impl<'a> Pass<'a> {
 
     /// Whether what accessed a buffer is ordered with a later access of it.
     fn is_behind(&self, before: &Accesses, later: Group) -> bool {
-        before.iter().all(|(access, among)| {
-            self.dependences.known_sharing(access, later) <= among
-                || self.searches && self.dependences.sharing(access, later) <= among
-        })
+        before.iter().all(|(access, among)| self.dependences.is_within(among, access, later, self.searches))
     }
 
     /// Takes in a statement; the barrier that is missing before it.

@@ -1,7 +1,7 @@
 //! Which threads access an element that a thread accessed before.
 //!
 //! **Property.** Of two accesses of a buffer, the first one in an iteration of which [`Access`] says what is known, no
-//! thread outside the unit that [`Dependences::sharing`] gives accesses an element that a thread of it accessed.
+//! thread outside a unit of which [`Dependences::is_within`] is asked accesses an element that a thread of it accessed.
 //! **Formula.** Both offsets, with the thread and what each has for itself twice, are equal; the conditions and loops
 //! around both hold; of a loop the iteration is the same, an earlier one, the last or the first one; and the threads
 //! are of different units: no integers solve that ([`Integers`]). Every quotient and remainder is a variable of its
@@ -97,7 +97,9 @@ pub(super) struct Dependences<'a> {
     uniform: Vec<bool>,
     /// How many blocks there are.
     blocks: Option<&'a Expr>,
-    known: RefCell<SortedMap<(Access, Group), Sharing>>,
+    known: RefCell<SortedMap<(Access, Group), Known>>,
+    /// Of two groups, the pair of accesses that was last found to be of different units.
+    apart: RefCell<SortedMap<(Group, Group), usize>>,
     work: RefCell<Budget>,
 }
 
@@ -111,6 +113,7 @@ impl<'a> Dependences<'a> {
             uniform: uniform(kernel),
             blocks,
             known: RefCell::new(SortedMap::new()),
+            apart: RefCell::new(SortedMap::new()),
             work: RefCell::new(Budget::new(MOST_WORK)),
         };
         found.region(Kernel::BODY, &mut Vec::new(), &mut SortedMap::new());
@@ -206,34 +209,47 @@ impl<'a> Dependences<'a> {
         })
     }
 
-    /// What the schedule knows of [`Dependences::sharing`], without a search.
-    pub fn most_sharing(&self, later: Group) -> Sharing {
-        self.kernel.buffers[self.sites[later as usize].buffer.index()].sharing
-    }
-
-    /// What is known of it, from a search if there was one.
-    pub fn known_sharing(&self, before: Access, later: Group) -> Sharing {
-        self.known.borrow().get(&(before, later)).copied().unwrap_or_else(|| self.most_sharing(later))
-    }
-
-    /// Who accesses an element in `later` that a thread accessed before: itself alone, or other threads of a unit.
-    pub fn sharing(&self, before: Access, later: Group) -> Sharing {
+    /// Whether who accesses an element in `later` that a thread accessed before is of its unit: itself, of its warp, …
+    /// As far as the schedule says of the buffer, or a search said before, or one says now.
+    pub fn is_within(&self, unit: Sharing, before: Access, later: Group, searches: bool) -> bool {
         let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
-        let most = self.most_sharing(later);
-        let (Some(members), Some(others)) = (&first.members, &second.members) else { return most };
-        if let Some(known) = self.known.borrow().get(&(before, later)) {
-            return *known;
+        if self.kernel.buffers[second.buffer.index()].sharing <= unit {
+            return true;
         }
-        let mut found = Sharing::Thread;
-        for (a, b) in members.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
-            if found >= most {
-                break;
+        let (Some(members), Some(others)) = (&first.members, &second.members) else { return false };
+        let mut known = self.known.borrow_mut();
+        let known = known.entry((before, later)).or_default();
+        if known.within.is_some_and(|proved| proved <= unit) {
+            return true;
+        }
+        if !searches || known.beyond.is_some_and(|asked| asked >= unit) {
+            return false;
+        }
+        let pair = |n: usize| [&members[n / others.len()], &others[n % others.len()]];
+        let is_apart = |n: &usize| !Pair::new(self, before, [first, second], pair(*n)).is_within(unit);
+        // What was beyond a unit once is likely to be it again.
+        let mut apart = self.apart.borrow_mut();
+        let likely = apart.get(&(before.group, later)).copied();
+        let pairs = (0..members.len() * others.len()).filter(|n| Some(*n) != likely);
+        let found = likely.into_iter().chain(pairs).find(is_apart);
+        match found {
+            Some(n) => {
+                apart.insert((before.group, later), n);
+                known.beyond = Some(unit);
             }
-            found = found.max(Pair::new(self, before, [first, second], [a, b]).sharing(most));
+            None => known.within = Some(unit),
         }
-        self.known.borrow_mut().insert((before, later), found.min(most));
-        found.min(most)
+        found.is_none()
     }
+}
+
+/// What searches said of two accesses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// The smallest unit that both are of.
+    within: Option<Sharing>,
+    /// The largest one of which that is not known.
+    beyond: Option<Sharing>,
 }
 
 /// The numbers of the threads that come to an access: those of a role, or of the block.

@@ -216,22 +216,16 @@ impl<'a> Pair<'a> {
         Self { of, ways, numbers, threads, count }
     }
 
-    /// The smallest unit; `most` where it is not known to be smaller.
-    pub(super) fn sharing(&self, most: Sharing) -> Sharing {
+    /// Whether both are of one thread, warp or warpgroup. Where a block is not made of whole ones, of a smaller unit.
+    pub(super) fn is_within(&self, unit: Sharing) -> bool {
         let threads = self.count;
         let units = [
             (Sharing::Warpgroup, WARPGROUP, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP)),
             (Sharing::Warp, WARP, threads.is_multiple_of(WARP)),
             (Sharing::Thread, 1, true),
         ];
-        let mut found = most;
-        for (unit, size, _) in units.into_iter().filter(|(unit, _, whole)| *whole && *unit < most) {
-            if !self.stays_in(size) {
-                break;
-            }
-            found = unit;
-        }
-        found
+        let whole = units.into_iter().find(|(own, _, is_whole)| *own <= unit && *is_whole);
+        whole.is_some_and(|(_, size, _)| self.stays_in(size))
     }
 
     /// Whether both are of one unit of so many threads.

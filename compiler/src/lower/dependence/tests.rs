@@ -183,19 +183,21 @@ fn work_is_bounded() {
         b.finish().unwrap()
     };
     let small = kernel(1);
-    let of = |dependences: &Dependences<'_>| {
-        let load = dependences.sites.len() as Group - 1;
-        dependences.sharing(Access::of(0), load)
+    let is_own = |dependences: &Dependences<'_>, group: Group, load: Group, searches: bool| {
+        dependences.is_within(Sharing::Thread, Access::of(group), load, searches)
     };
-    assert_eq!(of(&Dependences::new(&small, None)), Sharing::Thread);
+    let dependences = Dependences::new(&small, None);
+    // What was searched is known, for larger units as well.
+    assert_eq!([false, true, false].map(|searches| is_own(&dependences, 0, 1, searches)), [false, true, true]);
+    assert!(dependences.is_within(Sharing::Warp, Access::of(0), 1, false));
     let spent = Dependences { work: RefCell::new(Budget::new(0)), ..Dependences::new(&small, None) };
-    assert_eq!(of(&spent), Sharing::Block);
+    assert!(!is_own(&spent, 0, 1, true));
     // Groups that are told apart, one for the rest of them, and the load.
     let many = kernel(3 * MOST_GROUPS);
     let dependences = Dependences::new(&many, None);
     assert_eq!(dependences.sites.len(), MOST_GROUPS + 2);
     let load = MOST_GROUPS as Group + 1;
     let last = MOST_GROUPS as Group;
-    assert_eq!([0, last].map(|g| dependences.sharing(Access::of(g), load)), [Sharing::Thread, Sharing::Block]);
+    assert_eq!([0, last].map(|group| is_own(&dependences, group, load, true)), [true, false]);
     assert!(barrier_placement::place_alone(many).is_some());
 }
