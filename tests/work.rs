@@ -1,5 +1,5 @@
 //! What it takes to compile each example as the macro does, counted: against `tests/work.txt`, so that what makes the
-//! compiler slower shows as a readable difference. `cargo xtask bless` rewrites it.
+//! compiler slower shows as a readable difference. `cargo xtask bless` rewrites it. And how that grows.
 //!
 //! A program of its own, since what it is linked with counts allocations.
 
@@ -19,23 +19,34 @@ fn rounded(n: u64) -> String {
     ((n + unit / 2) / unit * unit).to_string()
 }
 
+/// What is counted.
+fn columns() -> impl Iterator<Item = &'static str> {
+    ["allocations", "bytes"].into_iter().chain(Step::ALL.map(|(_, name)| name))
+}
+
+/// The names of the kernels of an invocation, and what it takes to compile them.
+fn count(text: &str) -> (String, Vec<u64>) {
+    let (tokens, _) = TokenBuffer::new(text.parse().expect("tokens"));
+    // What is read once for all kernels, such as the table of instructions, is read now.
+    let once = compile_to(&tokens, Depth::Bounded);
+    assert!(!once.diagnostics.has_errors(), "{text}\n{:?}", once.diagnostics);
+    let names: Vec<&str> = once.kernels.iter().map(|kernel| kernel.ast.name.text.as_str()).collect();
+    let before = work::counts();
+    let memory = allocation_counter::measure(|| drop(compile_to(&tokens, Depth::Bounded)));
+    let steps = work::counts().into_iter().zip(before).map(|(after, before)| after - before);
+    (names.join("+"), [memory.count_total, memory.bytes_total].into_iter().chain(steps).collect())
+}
+
 fn counted() -> String {
     let mut table = String::from("kernels");
-    for head in ["allocations", "bytes"].into_iter().chain(Step::ALL.map(|(_, name)| name)) {
+    for head in columns() {
         let _ = write!(table, " {head}");
     }
     table.push('\n');
-    for (example, text) in invocations::invocations() {
-        let (tokens, _) = TokenBuffer::new(text.parse().expect("tokens"));
-        // What is read once for all kernels, such as the table of instructions, is read now.
-        let once = compile_to(&tokens, Depth::Bounded);
-        assert!(!once.diagnostics.has_errors(), "{example}");
-        let names: Vec<&str> = once.kernels.iter().map(|kernel| kernel.ast.name.text.as_str()).collect();
-        let before = work::counts();
-        let memory = allocation_counter::measure(|| drop(compile_to(&tokens, Depth::Bounded)));
-        let steps = work::counts().into_iter().zip(before).map(|(after, before)| after - before);
-        table.push_str(&names.join("+"));
-        for n in [memory.count_total, memory.bytes_total].into_iter().chain(steps) {
+    for (_, text) in invocations::invocations() {
+        let (names, counts) = count(&text);
+        table.push_str(&names);
+        for n in counts {
             let _ = write!(table, " {}", rounded(n));
         }
         table.push('\n');
@@ -84,4 +95,107 @@ fn compiling_the_examples_takes_as_much_work_as_before() {
         "the work changed; if it should, `cargo xtask bless` takes it over\n        {head}\n{}",
         changed.join("\n")
     );
+}
+
+/// A kernel with so many of something.
+type Growing = fn(usize) -> String;
+
+/// Lines for each number.
+fn each(n: usize, line: impl Fn(usize) -> String) -> String {
+    (0..n).map(line).collect()
+}
+
+const BY_THREADS: &str = "split i by 256 -> b, t; bind b: grid; bind t: thread;";
+
+/// One statement after the other on the same elements.
+fn outputs(n: usize) -> String {
+    let heads: Vec<String> = (0..n).map(|k| format!("y{k}: f32[N]")).collect();
+    let lines = each(n, |k| format!("y{k}[i] = x[i] * {k}.5;\n"));
+    let rest = each(n - 1, |k| format!("schedule y{} at y0.b {{ like y0; }}\n", k + 1));
+    format!("kernel K(x: f32[N]) -> ({}) {{ {lines} schedule y0 {{ {BY_THREADS} }} {rest} }}", heads.join(", "))
+}
+
+/// Stages of a value each, one computed from the other.
+fn register_stages(n: usize) -> String {
+    let value = |k: usize| if k == 0 { "x".to_owned() } else { format!("e{}", k - 1) };
+    let lines = each(n, |k| format!("e{k}[i] = {}[i] * 1.5 + {k}.0;\n", value(k)));
+    let stages = each(n, |k| format!("schedule e{k} in registers at y.b {{ like y; }}\n"));
+    format!(
+        "kernel K(x: f32[N]) -> (y: f32[N]) {{ {lines} y[i] = {}[i]; schedule y {{ {BY_THREADS} }} {stages} }}",
+        value(n)
+    )
+}
+
+/// Tiles in shared memory.
+fn shared_stages(n: usize) -> String {
+    let inputs: Vec<String> = (0..n).map(|k| format!("x{k}: f32[N]")).collect();
+    let sum: Vec<String> = (0..n).map(|k| format!("x{k}[N - 1 - i]")).collect();
+    let stages =
+        each(n, |k| format!("stage s{k}[i] = x{k} in shared at y.b {{ split i by 256 -> o, t; bind t: thread; }}\n"));
+    format!(
+        "kernel K({}) -> (y: f32[N]) {{ y[i] = {}; schedule y {{ {BY_THREADS} }} {stages} }}",
+        inputs.join(", "),
+        sum.join(" + ")
+    )
+}
+
+/// Reductions of a row across threads, each of which reads the one before.
+fn reductions(n: usize) -> String {
+    let value = |k: usize| if k == 0 { "0.0".to_owned() } else { format!("s{}[i]", k - 1) };
+    let lines = each(n, |k| format!("s{k}[i] = sum(|j| x[i, j] - {});\n", value(k)));
+    let stages = each(n, |k| format!("schedule s{k} in registers at y.i {{ like y; reduce t; }}\n"));
+    format!(
+        "kernel K(x: f32[M, N]) -> (y: f32[M, N]) where N <= 4096 {{ {lines} y[i, j] = x[i, j] * {};
+        schedule y {{ bind i: grid; split j by 256 -> r, t; bind t: thread; }} {stages} }}",
+        value(n)
+    )
+}
+
+/// Iterations written one after the other.
+fn unrolled(n: usize) -> String {
+    format!(
+        "kernel K(x: f32[M, N]) -> (y: f32[M, N]) where N <= {} {{
+        m[i] = max(|j| x[i, j]);
+        y[i, j] = x[i, j] - m[i];
+        schedule y {{ bind i: grid; split j by 256 -> r, t; bind t: thread; unroll r; }}
+        stage xr[i, j] = x in registers at y.i {{ like y; }}
+        schedule m in registers at y.i {{ like y; reduce t; }} }}",
+        256 * n
+    )
+}
+
+/// Roles that load, each a tensor of its own.
+fn roles(n: usize) -> String {
+    let inputs: Vec<String> = (0..n).map(|k| format!("x{k}: f32[N]")).collect();
+    let sum: Vec<String> = (0..n).map(|k| format!("x{k}[i]")).collect();
+    let names: Vec<String> = (0..n).map(|k| format!("load{k}: warp")).collect();
+    let stages = each(n, |k| format!("stage s{k}[i] = x{k} in shared at y.o ring(2) via tma by load{k} {{ }}\n"));
+    format!(
+        "kernel K({}) -> (y: f32[N]) where N % 4 == 0 {{ y[i] = {};
+        launch roles {{ math: 4 warp, {} }};
+        schedule y by math {{ split i by 1024 -> b, r; split r by 128 -> o, t; bind b: grid; bind t: thread; }}
+        {stages} }}",
+        inputs.join(", "),
+        sum.join(" + "),
+        names.join(", ")
+    )
+}
+
+/// Twice as much of something takes at most 2.2 times the work, whichever work is counted.
+#[test]
+fn work_grows_no_worse_than_linearly() {
+    let all: [(&str, Growing, usize); 6] = [
+        ("outputs", outputs, 16),
+        ("stages in registers", register_stages, 16),
+        ("stages in shared memory", shared_stages, 16),
+        ("reductions", reductions, 16),
+        ("unrolled iterations", unrolled, 64),
+        ("roles", roles, 6),
+    ];
+    for (what, growing, most) in all {
+        let [few, many] = [most / 2, most].map(|n| count(&growing(n)).1);
+        for ((few, many), counted) in few.iter().zip(&many).zip(columns()) {
+            assert!(many * 10 <= few * 22, "{counted} of {most} {what}: {many}, and {few} of half of them");
+        }
+    }
 }

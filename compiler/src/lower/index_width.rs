@@ -14,9 +14,11 @@
 //! condition of the wide entry point ([`wide`]), and a launch that does not keep it has none. What is too long to bound
 //! has no entry point at all.
 
-use tilewright_kernel::algorithm::{Index, IndexId};
+use tilewright_kernel::Algorithm;
+use tilewright_kernel::algorithm::{AxisId, Index, IndexId};
 use tilewright_kernel::info::{DimKind, MOST_SIZE, ParameterKind};
 use tilewright_kernel::size::{Constraint, Relation, Size};
+use tilewright_sorted::SortedSet;
 
 use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Family, Var, absolute, grows};
@@ -49,6 +51,9 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
     for dim in 0..program.dims.len() {
         bounded.push(Expr::var(dim as u32));
     }
+    let axes = axes_of_indices(&program.algorithm);
+    // Index expressions whose bound without a stage's axes is there.
+    let mut is_bounded = vec![false; axes.len()];
     for (at, analysed) in stages.iter().enumerate() {
         bounded.extend(workspace::bounds(stages, at, facts));
         let domain = &analysed.stage.domain;
@@ -67,8 +72,12 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
         bounded.push(most_blocks(&analysed.stage, facts));
         bounded.extend(GridPartials::of(&analysed.stage, 1).map(|layout| layout.bound(&analysed.stage, facts)));
         // Index expressions are bounded by the extents of the axes that they are made of.
-        for id in 0..program.algorithm.indices.len() {
-            bounded.push(magnitude(program, analysed, (&padded, read), id as IndexId));
+        for (id, axes) in axes.iter().enumerate() {
+            let is_own = analysed.stage.indices.iter().any(|(own, _)| axes.contains(own));
+            if is_own || !is_bounded[id] {
+                bounded.push(magnitude(program, analysed, (&padded, read), id as IndexId));
+                is_bounded[id] |= !is_own;
+            }
         }
     }
     for (last, strides) in last_offsets(program, facts) {
@@ -82,7 +91,33 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
         true => absolute(&e, &around),
         false => e,
     };
-    bounded.into_iter().map(of_dims).collect()
+    // Stages have much in common.
+    let mut known = SortedSet::new();
+    bounded.into_iter().map(of_dims).filter(|e| known.insert(e.clone())).collect()
+}
+
+/// For each index expression the axes that it is made of, those that decide where these begin and end among them.
+fn axes_of_indices(algorithm: &Algorithm) -> Vec<SortedSet<AxisId>> {
+    fn collect(algorithm: &Algorithm, id: IndexId, found: &mut SortedSet<AxisId>) {
+        match algorithm.indices[id as usize] {
+            Index::Literal(_) | Index::Dim(_) | Index::Value(_) => {}
+            Index::Axis(axis) => {
+                if found.insert(axis) {
+                    let declared = &algorithm.axes[axis as usize];
+                    [declared.lower, declared.upper].into_iter().for_each(|end| collect(algorithm, end, found));
+                }
+            }
+            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
+                [a, b].into_iter().for_each(|part| collect(algorithm, part, found));
+            }
+        }
+    }
+    let of = |id: usize| {
+        let mut found = SortedSet::new();
+        collect(algorithm, id as IndexId, &mut found);
+        found
+    };
+    (0..algorithm.indices.len()).map(of).collect()
 }
 
 /// Offset of the last element of each tensor, and its strides.
@@ -192,7 +227,7 @@ fn loops_as_extents(facts: &Facts, stages: &[Analysed]) -> Vec<(Var, Expr)> {
     // each.
     let mut outer: Vec<(Var, Expr)> = Vec::new();
     let parents = stages.iter().filter_map(|s| s.stage.attach.as_ref()).map(|attach| attach.stage);
-    let parents: tilewright_sorted::SortedSet<usize> = parents.collect();
+    let parents: SortedSet<usize> = parents.collect();
     for analysed in parents.into_iter().filter_map(|p| stages.get(p)) {
         for (n, leaf) in analysed.symbolic.variables.iter().enumerate() {
             let var = (analysed.stage.facts.dims() + n) as Var;

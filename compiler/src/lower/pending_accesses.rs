@@ -290,19 +290,6 @@ impl InCluster {
         Self { begun: false, touched: buffers(), spread: buffers(), waited, told: false }
     }
 
-    /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of
-    /// one.
-    pub fn is_free(&self, alias_of: &[BufferId], buffer: BufferId) -> bool {
-        let place = alias_of[buffer.index()];
-        let used = |n: usize| alias_of[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
-        !self.begun && !(0..alias_of.len()).any(used)
-    }
-
-    /// Whether a copy to several blocks may fill a buffer: the phases of its barrier have ended for all, too.
-    pub fn admits(&self, alias_of: &[BufferId], buffer: BufferId, barrier: usize) -> bool {
-        self.is_free(alias_of, buffer) && !self.waited[barrier]
-    }
-
     /// What happened on either of two paths.
     pub fn join(&mut self, other: &Self) {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
@@ -385,12 +372,6 @@ impl Since {
         if !self.of(buffer).flying.has(access) {
             Rc::make_mut(&mut self.buffers[buffer.index()]).flying.add(access, Sharing::Thread);
         }
-    }
-
-    /// Whether a thread may have accessed another buffer in the same memory, where each lies in the memory of one.
-    pub fn is_elsewhere(&self, alias_of: &[BufferId], buffer: BufferId) -> bool {
-        let place = alias_of[buffer.index()];
-        (0..alias_of.len()).any(|n| n != buffer.index() && alias_of[n] == place && self.touched[n])
     }
 
     /// After a barrier of those who share an element of such a buffer, of so many threads in all.

@@ -17,20 +17,29 @@ use crate::kernel_ir::{BufferId, Engine, InRoles, Inside, Kernel, RegionId, Stat
 /// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel and those that were placed
 /// allow it.
 pub(super) fn share(pass: &mut Pass<'_>) {
-    share_where(pass, |pass| pass.holds());
+    let mut found = Conflicts::of(pass.kernel, &pass.roles);
+    let may_share = |n: &usize| found.may_share[*n];
+    let all = || (0..found.apart.len()).filter(may_share);
+    if !all().any(|own| all().any(|other| own != other && !found.apart[own][other])) {
+        return;
+    }
+    let Some(apart) = pass.apart() else { return };
+    apart.iter().for_each(|(own, other)| found.part(*own, *other));
+    share_where(pass, &found, |_| true);
+    debug_assert!(!cfg!(test) || pass.holds());
 }
 
 /// The same for a kernel that is still to get barriers, as many as that takes.
 pub(super) fn share_with_barriers(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
     let mut pass = Pass::new(&kernel, blocks);
-    share_where(&mut pass, |pass| pass.place_where_missing());
+    let found = Conflicts::of(&kernel, &pass.roles);
+    share_where(&mut pass, &found, |pass| !pass.is_spent() && pass.place_where_missing());
     kernel.alias_of = pass.alias_of;
     kernel
 }
 
-fn share_where(pass: &mut Pass<'_>, is_ordered: impl Fn(&mut Pass<'_>) -> bool) {
+fn share_where(pass: &mut Pass<'_>, found: &Conflicts, is_ordered: impl Fn(&mut Pass<'_>) -> bool) {
     let kernel = pass.kernel;
-    let found = Conflicts::of(kernel, &pass.roles);
     let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
     order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
     let mut places: Vec<Vec<usize>> = Vec::new();
@@ -40,7 +49,7 @@ fn share_where(pass: &mut Pass<'_>, is_ordered: impl Fn(&mut Pass<'_>) -> bool) 
             let first = BufferId(place[0] as u32);
             let before = std::mem::replace(&mut pass.alias_of[own], first);
             let fits = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment;
-            let ordered = fits && !pass.is_spent() && is_ordered(pass);
+            let ordered = fits && is_ordered(pass);
             if !ordered {
                 pass.alias_of[own] = before;
             }
@@ -89,10 +98,13 @@ impl Conflicts {
     /// An instance of a buffer begins, or is written.
     fn meets(&mut self, buffer: BufferId, live: &[bool]) {
         let own = buffer.index();
-        for other in (0..live.len()).filter(|other| live[*other] && *other != own) {
-            self.apart[own][other] = true;
-            self.apart[other][own] = true;
-        }
+        (0..live.len()).filter(|other| live[*other] && *other != own).for_each(|other| self.part(own, other));
+    }
+
+    /// Two cannot share memory.
+    fn part(&mut self, own: usize, other: usize) {
+        self.apart[own][other] = true;
+        self.apart[other][own] = true;
     }
 
     /// What is live before a region, from what is live after it.

@@ -205,6 +205,8 @@ pub(super) struct Needs<'a> {
     pub stages: &'a [Stage],
     /// What reads may take, beside tensors in device memory.
     pub served: &'a [Source],
+    /// What each equation reads.
+    pub sources: &'a [SortedSet<Source>],
     /// The stage that they are for: its name, what it serves, where it stands.
     pub name: &'a str,
     pub serves: &'a [Source],
@@ -224,6 +226,10 @@ impl Needs<'_> {
         let mut asked = Asked::default();
         let mut next = Family::FRESH.var(0);
         for (at, reader) in self.stages.iter().enumerate() {
+            let sources = &self.sources[reader.equation];
+            if !self.serves.iter().any(|source| sources.contains(source)) {
+                continue;
+            }
             let reads = self.reads(at, reader)?;
             if reads.is_empty() {
                 continue;

@@ -4,6 +4,7 @@
 //! A stage is looked at when all that may read it has been: its region is what they ask for.
 
 use tilewright_kernel::algorithm::{Algorithm, Source};
+use tilewright_sorted::SortedSet;
 
 use super::asked::Asked;
 use super::attach::{self, Attach, Needs};
@@ -182,8 +183,11 @@ fn one<'a>(
 
 /// Places every stage of `inner`, readers first.
 pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut Vec<Stage>, diags: &mut Diagnostics) {
+    let Some(algorithm) = inner.first().map(|one| &one.program.algorithm) else { return };
+    let sources: Vec<SortedSet<Source>> =
+        (0..algorithm.equations.len()).map(|equation| attach::sources(algorithm, equation, served)).collect();
     while !inner.is_empty() {
-        let ready: Vec<usize> = (0..inner.len()).filter(|at| is_ready(&inner, *at, stages, served)).collect();
+        let ready: Vec<usize> = (0..inner.len()).filter(|at| is_ready(&inner, *at, stages, &sources)).collect();
         // Reads take the innermost copy of a tensor: it comes first.
         let innermost = ready.iter().find(|at| !has_inside(&inner, **at, stages));
         let Some(at) = innermost.or(ready.first()).copied() else {
@@ -200,7 +204,7 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
             return;
         };
         let one = inner.remove(at);
-        match placed(&one, served, stages, diags) {
+        match placed(&one, (served, &sources), stages, diags) {
             Some(found) => stages.extend(found),
             None => {
                 if !diags.has_errors() {
@@ -220,19 +224,18 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
     }
 }
 
-/// Whether all that a stage depends on has been placed.
-fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source]) -> bool {
+/// Whether all that a stage depends on has been placed. `sources` is what each equation reads.
+fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], sources: &[SortedSet<Source>]) -> bool {
     let one = &inner[at];
-    let algorithm = &one.program.algorithm;
-    let reads = |other: &Inner<'_>| {
+    let reads = |n: usize| {
         // Copies of one tensor do not take it from each other.
-        let both_copies = one.copy.is_some() && other.copy.is_some() && one.serves == other.serves;
-        !both_copies && attach::sources(algorithm, other.equation, served).iter().any(|s| one.serves.contains(s))
+        let both_copies = one.copy.is_some() && inner[n].copy.is_some() && one.serves == inner[n].serves;
+        !both_copies && one.serves.iter().any(|s| sources[inner[n].equation].contains(s))
     };
     let models = one.ops.iter().filter_map(ast::Op::model).map(|stage| &stage.text);
     let mut needed = models.chain([&one.at.stage.text]);
     stages.iter().any(|s| s.name == one.at.stage.text)
-        && !inner.iter().enumerate().any(|(n, other)| n != at && reads(other))
+        && !(0..inner.len()).any(|n| n != at && reads(n))
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))
 }
 
@@ -350,7 +353,12 @@ impl Inner<'_> {
     }
 }
 
-fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
+fn placed(
+    one: &Inner<'_>,
+    (served, sources): (&[Source], &[SortedSet<Source>]),
+    stages: &[Stage],
+    diags: &mut Diagnostics,
+) -> Option<Vec<Stage>> {
     let at = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let parent = &stages[at];
     let attach = one.attach(at, stages, diags)?;
@@ -375,6 +383,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let needs = Needs {
         stages,
         served,
+        sources,
         name: &one.name,
         serves: &one.serves,
         attach: &attach,

@@ -7,7 +7,7 @@
 
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
-use tilewright_sorted::SortedSet;
+use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::Stage;
 use super::apply::Apply;
@@ -159,34 +159,62 @@ impl Apply<'_> {
     }
 }
 
+/// What is an index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Node {
+    Axis(u32),
+    Dimension(Source, usize),
+}
+
+/// Axes and dimensions of tensors that are one index, as sets that are merged: each node points to one of its set, in
+/// the end to the first.
+#[derive(Default)]
+struct Classes {
+    nodes: SortedMap<Node, usize>,
+    next: Vec<usize>,
+}
+
+impl Classes {
+    fn first(&self, mut node: usize) -> usize {
+        while self.next[node] != node {
+            node = self.next[node];
+        }
+        node
+    }
+
+    /// That two are one index.
+    fn join(&mut self, a: Node, b: Node) {
+        let [a, b] = [a, b].map(|node| {
+            let new = self.next.len();
+            let at = *self.nodes.entry(node).or_insert(new);
+            if at == new {
+                self.next.push(new);
+            }
+            self.first(at)
+        });
+        self.next[a.max(b)] = a.min(b);
+    }
+
+    /// The set of an axis; none if it stands nowhere alone.
+    fn of(&self, axis: u32) -> Option<usize> {
+        self.nodes.get(&Node::Axis(axis)).map(|at| self.first(*at))
+    }
+}
+
 /// The axes of equation `own` that index the same dimension of a tensor as exactly one axis of equation `other` does,
 /// each with that one; through all tensors that equations read at bare axes.
 fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
-    // Axes and dimensions of tensors that are one index, as sets that are merged.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    enum Node {
-        Axis(u32),
-        Dimension(Source, usize),
-    }
-    let mut classes: Vec<SortedSet<Node>> = Vec::new();
-    let mut join = |a: Node, b: Node| {
-        let (with, without): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut classes).into_iter().partition(|c| c.contains(&a) || c.contains(&b));
-        classes = without;
-        let mut all: SortedSet<Node> = with.into_iter().flatten().collect();
-        all.extend([a, b]);
-        classes.push(all);
-    };
+    let mut classes = Classes::default();
     for (position, equation) in algorithm.equations.iter().enumerate() {
         let components = &algorithm.components[equation.components.range()];
         let axes = &algorithm.axis_lists[equation.axes.range()];
         for (number, component) in components.iter().enumerate() {
             let own = Source::Equation { equation: position as u16, component: number as u16 };
             for (d, axis) in axes.iter().enumerate() {
-                join(Node::Axis(*axis), Node::Dimension(own, d));
+                classes.join(Node::Axis(*axis), Node::Dimension(own, d));
                 // An output is the tensor that it is stored in.
                 if let Some(p) = component.parameter {
-                    join(Node::Axis(*axis), Node::Dimension(Source::Parameter(p), d));
+                    classes.join(Node::Axis(*axis), Node::Dimension(Source::Parameter(p), d));
                 }
             }
             let mut open = vec![component.value];
@@ -199,7 +227,7 @@ fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u3
                 let Value::Read { source, indices, .. } = algorithm.values[value as usize] else { continue };
                 for (d, index) in algorithm.index_lists[indices.range()].iter().enumerate() {
                     if let Index::Axis(axis) = algorithm.indices[*index as usize] {
-                        join(Node::Axis(axis), Node::Dimension(source, d));
+                        classes.join(Node::Axis(axis), Node::Dimension(source, d));
                     }
                 }
             }
@@ -225,10 +253,9 @@ fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u3
     let others = axes_of(other);
     let mut pairs = Vec::new();
     for axis in axes_of(own) {
-        let class = classes.iter().find(|c| c.contains(&Node::Axis(axis)));
-        let matching: Vec<u32> = (others.iter().copied())
-            .filter(|o| *o == axis || class.is_some_and(|c| c.contains(&Node::Axis(*o))))
-            .collect();
+        let class = classes.of(axis);
+        let matching: Vec<u32> =
+            (others.iter().copied()).filter(|o| *o == axis || class.is_some() && classes.of(*o) == class).collect();
         if let [only] = matching[..] {
             pairs.push((axis, only));
         }

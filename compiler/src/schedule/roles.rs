@@ -231,7 +231,8 @@ fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnostics) -> Opt
 pub(super) fn assign(program: &Program, roles: &[Role], stages: &mut [Stage], diags: &mut Diagnostics) {
     for at in 0..stages.len() {
         // Consumers were placed before what they read.
-        let consumers = readers(stages, at).into_iter().filter_map(|n| stages[n].role).collect();
+        let readers = if roles.is_empty() { Vec::new() } else { readers(stages, at) };
+        let consumers = readers.into_iter().filter_map(|n| stages[n].role).collect();
         let beside = stages[at].beside.as_ref().and_then(|beside| stages[beside.stage].role);
         let stage = &stages[at];
         let clauses = clauses(program, stage);

@@ -61,8 +61,13 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) last: SortedSet<RegionId>,
     /// Which role runs a region, and what roles hand to each other.
     pub(in crate::lower) roles: InRoles,
+    /// Buffers that must not lie in the same memory, where somebody asks: one that is written, and one that others may
+    /// still use.
+    pub(super) apart: RefCell<Option<SortedSet<(usize, usize)>>>,
     /// Statements that were looked at so far, once for each kind of path.
     pub(super) work: Cell<u64>,
+    /// What had happened before each statement of the body that acts, and at its end, when everything was ordered.
+    sure: RefCell<Vec<Paths>>,
     /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
     loops: RefCell<SortedMap<RegionId, Iterations>>,
 }
@@ -111,6 +116,8 @@ impl<'a> Pass<'a> {
             first,
             last,
             roles: InRoles::of(kernel),
+            apart: RefCell::default(),
+            sure: RefCell::default(),
             work: Cell::new(0),
             loops: RefCell::default(),
         }
@@ -121,18 +128,73 @@ impl<'a> Pass<'a> {
         (self.placed.into_inner(), self.alias_of)
     }
 
+    /// The pairs of buffers that cannot share memory, as far as that is for barriers to order, where everything is
+    /// ordered while none do: what happens on a path does not depend on where buffers lie. None if it is not.
+    pub fn apart(&self) -> Option<SortedSet<(usize, usize)>> {
+        *self.apart.borrow_mut() = Some(SortedSet::new());
+        let holds = self.holds();
+        self.apart.take().filter(|_| holds)
+    }
+
     /// Whether everything is ordered.
     pub fn holds(&self) -> bool {
-        self.loops.borrow_mut().clear();
+        self.sure.borrow_mut().clear();
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
-        let ends = self.flow(Kernel::BODY, 0, SortedMap::from([(Known::default(), since)]));
-        let Some(mut ends) = ends else { return false };
+        self.holds_from(0, SortedMap::from([(Known::default(), since)]), usize::MAX)
+    }
+
+    /// Whether everything is ordered, where it was, and barriers are others at these positions now.
+    pub fn holds_again(&self, changed: &[Position]) -> bool {
+        let tops = || changed.iter().map(|position| self.nesting.top(*position));
+        let (Some(first), Some(last)) = (tops().min(), tops().max()) else { return true };
+        let from = self.acts[Kernel::BODY.index()].partition_point(|at| *at < first);
+        let before = self.sure.borrow().get(from).cloned();
+        let Some(before) = before else { return self.holds() };
+        let holds = self.holds_from(from, before, last);
+        debug_assert!(!cfg!(test) || holds == self.holds_at_all(), "{changed:?}");
+        holds
+    }
+
+    /// The same without what is known of it.
+    fn holds_at_all(&self) -> bool {
+        let (sure, work) = (self.sure.take(), self.work.get());
+        let holds = self.holds();
+        self.sure.replace(sure);
+        self.work.set(work);
+        holds
+    }
+
+    /// The same from the nth statement of the body on that acts, with what happened before it. Up to the statement
+    /// `last` barriers are others than before: after it, where the same has happened as then, the rest is ordered.
+    fn holds_from(&self, from: usize, mut paths: Paths, last: usize) -> bool {
+        self.loops.borrow_mut().clear();
+        let acts = &self.acts[Kernel::BODY.index()];
+        let mut sure = vec![paths.clone()];
+        for n in from..acts.len() {
+            let Some(behind) = self.step(Kernel::BODY, n, 0, paths) else { return false };
+            paths = behind;
+            if acts[n] >= last && self.sure.borrow().get(n + 1) == Some(&paths) {
+                self.sure.borrow_mut().splice(from..=n, sure);
+                return true;
+            }
+            sure.push(paths.clone());
+        }
+        let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
+        let behind = acts.last().map_or(0, |at| at + 1);
+        if self.wait_where_placed((Kernel::BODY, behind), at_end.1, &mut paths).is_none() {
+            return false;
+        }
         // What others write in a block, or tell it, comes before it ends.
         let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
-        let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
-        ends.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut ends).is_some()
+        let holds = paths.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut paths).is_some();
+        if holds {
+            let mut known = self.sure.borrow_mut();
+            known.truncate(from);
+            known.extend(sure);
+        }
+        holds
     }
 
     /// Puts barriers where they are missing, each right before what must wait, or before the part of some threads that
@@ -211,30 +273,37 @@ impl<'a> Pass<'a> {
 
     /// What happened after a region inside so many loops; none if something in it is not ordered.
     fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
-        let statements = &self.kernel.region(region).statements;
-        let mut from = 0;
-        for &at in &self.acts[region.index()] {
-            let position = (region, at);
-            self.wait_where_placed((region, from), at, &mut paths)?;
-            from = at + 1;
-            let has_parts = || !statements[at].kind.effects().inside.is_nothing();
-            let mut before = (self.on_demand && has_parts()).then(|| paths.clone());
-            paths = loop {
-                let had = self.placed_at(position);
-                match self.statement(position, depth, paths) {
-                    Some(after) => break after,
-                    None => {
-                        // What was missing in it has been put before it.
-                        self.placed_at(position).filter(|_| self.placed_at(position) != had)?;
-                        let before = before.as_mut()?;
-                        self.wait_where_placed(position, at, before)?;
-                        paths = before.clone();
-                    }
-                }
-            };
+        let acts = &self.acts[region.index()];
+        for n in 0..acts.len() {
+            paths = self.step(region, n, depth, paths)?;
         }
-        self.wait_where_placed((region, from), statements.len(), &mut paths)?;
+        let from = acts.last().map_or(0, |at| at + 1);
+        self.wait_where_placed((region, from), self.kernel.region(region).statements.len(), &mut paths)?;
         Some(paths)
+    }
+
+    /// The same after the nth statement that acts, with the barriers before it.
+    fn step(&self, region: RegionId, n: usize, depth: usize, mut paths: Paths) -> Option<Paths> {
+        let acts = &self.acts[region.index()];
+        let at = acts[n];
+        let position = (region, at);
+        let from = n.checked_sub(1).map_or(0, |n| acts[n] + 1);
+        self.wait_where_placed((region, from), at, &mut paths)?;
+        let has_parts = || !self.kernel.region(region).statements[at].kind.effects().inside.is_nothing();
+        let mut before = (self.on_demand && has_parts()).then(|| paths.clone());
+        loop {
+            let had = self.placed_at(position);
+            match self.statement(position, depth, paths) {
+                Some(after) => return Some(after),
+                None => {
+                    // What was missing in it has been put before it.
+                    self.placed_at(position).filter(|_| self.placed_at(position) != had)?;
+                    let before = before.as_mut()?;
+                    self.wait_where_placed(position, at, before)?;
+                    paths = before.clone();
+                }
+            }
+        }
     }
 
     /// What happened after a statement.

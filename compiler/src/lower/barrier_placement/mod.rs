@@ -206,7 +206,8 @@ impl Choice<'_> {
             let there = placed.entry(to).or_insert(barrier);
             *there = barrier.max(*there);
         }
-        let holds = self.pass.holds();
+        let changed = [at, instead.map_or(at, |(to, _)| to)];
+        let holds = self.pass.holds_again(&changed);
         if !holds {
             *self.pass.placed.get_mut() = before;
         }

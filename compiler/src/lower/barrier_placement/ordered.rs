@@ -7,7 +7,7 @@ use crate::kernel_ir::{
 };
 use crate::lower::dependence::Group;
 use crate::lower::pending_accesses;
-use crate::lower::pending_accesses::{Accesses, Since};
+use crate::lower::pending_accesses::{Accesses, InCluster, Since};
 use crate::target::WARP;
 
 impl<'a> Pass<'a> {
@@ -32,6 +32,23 @@ impl<'a> Pass<'a> {
         since.abroad |= shared && !place.first && !read_only;
         let alone = self.kernel.signature.threads == 1;
         !shared || place.first || alone || !since.arrived || !self.last.contains(&place.region)
+    }
+
+    /// Whether no other buffer that is `used` lies in the memory of this one. Those that must not, now that they are
+    /// used, are noted where somebody asks ([`Pass::apart`]).
+    fn is_alone(&self, buffer: BufferId, used: &[bool]) -> bool {
+        let own = buffer.index();
+        let others = || (0..used.len()).filter(|n| used[*n] && *n != own);
+        if let Some(apart) = &mut *self.apart.borrow_mut() {
+            apart.extend(others().map(|n| (own, n)));
+        }
+        others().all(|n| self.alias_of[n] != self.alias_of[own])
+    }
+
+    /// Whether nobody uses the memory of a buffer in any block, and all are there.
+    fn is_free(&self, of: &InCluster, buffer: BufferId) -> bool {
+        let is_used = of.touched[buffer.index()] || of.begun;
+        !is_used && self.is_alone(buffer, &of.touched) && self.is_alone(buffer, &of.spread)
     }
 
     /// Whether what accessed a buffer is ordered with a later access of it.
@@ -71,7 +88,7 @@ impl<'a> Pass<'a> {
             let (Some(buffer), false) = (access.buffer(), of.begun) else { return false };
             // In a role, all blocks have said that it may be filled.
             let is_asked = access.reads() || self.roles.is_in_role(at.region);
-            is_asked || effects.barrier.is_some_and(|barrier| of.admits(&self.alias_of, buffer, barrier.index()))
+            is_asked || effects.barrier.is_some_and(|barrier| self.is_free(of, buffer) && !of.waited[barrier.index()])
         };
         if tells && of.begun || !copied.into_iter().all(is_copied) {
             return false;
@@ -85,13 +102,12 @@ impl<'a> Pass<'a> {
         let accessed = by_thread.filter_map(|a| Some((a.buffer()?, a.of_cluster && a.kind == AccessKind::Write)));
         begun.into_iter().chain(accessed).all(|(buffer, spreads)| {
             if spreads {
-                let is_free = of.is_free(&self.alias_of, buffer);
+                let is_free = self.is_free(of, buffer);
                 of.spread[buffer.index()] = true;
                 return is_free;
             }
             of.touched[buffer.index()] = true;
-            let place = self.alias_of[buffer.index()];
-            !(0..of.spread.len()).any(|n| of.spread[n] && self.alias_of[n] == place)
+            !of.spread[buffer.index()] && self.is_alone(buffer, &of.spread)
         })
     }
 
@@ -120,7 +136,7 @@ impl<'a> Pass<'a> {
             (Engine::Thread, AccessKind::Write, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
                 since.write(buffer, pending_accesses::Access::of(group));
-                let is_alone = alone || !since.is_elsewhere(&self.alias_of, buffer);
+                let is_alone = alone || self.is_alone(buffer, &since.touched);
                 is_handed || is_new && !since.awaited && is_alone
             }
             (Engine::CpAsync, _, Some(group)) => {

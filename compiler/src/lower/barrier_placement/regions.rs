@@ -98,6 +98,11 @@ impl Nesting {
         self.around(position).filter(move |position| self.is_collective(*position, barrier))
     }
 
+    /// The statement of the body that a position is in, or before.
+    pub fn top(&self, position: Position) -> usize {
+        self.around(position).last().map_or(position.1, |(_, at)| at)
+    }
+
     /// In this order positions stand in the kernel.
     pub fn order(&self, position: Position) -> Vec<(usize, RegionId)> {
         let mut order: Vec<_> = self.around(position).map(|(region, at)| (at, region)).collect();
