@@ -2,7 +2,7 @@
 //!
 //! [`build`] resolves names, gives every expression one static type, orders the equations by what they read, and infers
 //! the range of every axis. It is not the place where sizes are compared under facts, reads are proved in bounds, or
-//! schedules are looked into: what those rooms still have to prove is listed in [`Program::obligations`].
+//! schedules are looked into: what those rooms still have to prove is listed in [`Definition::obligations`].
 //!
 //! | room | holds |
 //! | --- | --- |
@@ -43,6 +43,9 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
 use kernel::algorithm::{AxisId, IndexId, ValueId};
 use kernel::info::{Dim, DimKind, Parameter};
 use kernel::{Algorithm, Constraint, Size};
@@ -54,18 +57,39 @@ use crate::source::{SourceMap, Span, ast};
 /// Most operations that an output may have once its intermediates are inlined.
 pub const INLINE_LIMIT: u32 = 20_000;
 
-/// A kernel with every name resolved and every expression typed; its schedules are still syntax.
+/// A kernel with every name resolved and every expression typed; its schedules are still syntax. A stage inside loops
+/// has one of its own, in which these are dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
+    /// Sizes and strides known at launch, in order of first appearance.
+    pub dims: Vec<Dim>,
+    definition: Rc<Definition>,
+}
+
+impl Deref for Program {
+    type Target = Definition;
+
+    fn deref(&self) -> &Definition {
+        &self.definition
+    }
+}
+
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Definition {
+        Rc::make_mut(&mut self.definition)
+    }
+}
+
+/// What the stages of a kernel have in common: all of it but the dimensions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
     /// The name.
     pub name: ast::Name,
     /// Attributes of the generated struct.
     pub attributes: Vec<ast::Attribute>,
     /// The visibility, if written.
     pub visibility: Option<ast::Verbatim>,
-    /// Sizes and strides known at launch, in order of first appearance.
-    pub dims: Vec<Dim>,
-    /// Where each dimension appears first; parallel to `dims`, but the loops around a stage have none.
+    /// Where each dimension appears first; parallel to [`Program::dims`], but the loops around a stage have none.
     pub dim_spans: Vec<Span>,
     /// Inputs, then outputs, in the order of the signature.
     pub parameters: Vec<Parameter>,
@@ -164,7 +188,7 @@ pub struct Schedule {
     pub equation: u16,
     /// Which component of the equation the schedule names.
     pub component: u16,
-    /// Position of its head in [`Program::statements`]; its ops follow.
+    /// Position of its head in [`Definition::statements`]; its ops follow.
     pub statement: u32,
     /// What was written.
     pub ast: ast::Schedule,
@@ -173,7 +197,7 @@ pub struct Schedule {
 /// A staged copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// Position of its head in [`Program::statements`]; its ops follow.
+    /// Position of its head in [`Definition::statements`]; its ops follow.
     pub statement: u32,
     /// What was written.
     pub ast: ast::StagedCopy,
@@ -182,7 +206,7 @@ pub struct Stage {
 /// A staged copy that threads make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyEquation {
-    /// Position in [`Program::stages`].
+    /// Position in [`Definition::stages`].
     pub stage: usize,
     /// Position in [`Algorithm::equations`].
     pub equation: u16,
@@ -283,11 +307,10 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
     }
     range::infer(&signature, &plan, &mut nodes, &sites, diags);
     in_place::check(&signature, &plan, &nodes, &sites, diags);
-    Some(Program {
+    let definition = Definition {
         name: kernel.name.clone(),
         attributes: kernel.attributes.clone(),
         visibility: kernel.visibility.clone(),
-        dims: signature.dims,
         dim_spans: signature.dim_spans,
         parameters: signature.parameters,
         parameter_spans: signature.parameter_spans,
@@ -318,5 +341,6 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         inlined: stages.inlined,
         units: stages.units,
         statements: stages.statements,
-    })
+    };
+    Some(Program { dims: signature.dims, definition: Rc::new(definition) })
 }

@@ -43,7 +43,7 @@ pub struct Stage {
     pub attach: Option<Attach>,
     /// The output in whose loops it runs, if it is one that has a place there.
     pub beside: Option<Beside>,
-    /// The staged copy that it is: a position in [`Program::stages`].
+    /// The staged copy that it is: a position in [`Definition::stages`](crate::program::Definition::stages).
     pub copy: Option<usize>,
     /// What reads take from it, beside a tensor in device memory.
     pub serves: Vec<Source>,
@@ -93,7 +93,7 @@ pub struct Stage {
     pub distribution: Distribution,
     /// The head of the schedule, or the equation if it has none.
     pub span: Span,
-    /// Position of the equation in [`Program::statements`].
+    /// Position of the equation in [`Definition::statements`](crate::program::Definition::statements).
     pub statement: usize,
 }
 

@@ -400,7 +400,8 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
     // The schedule of the reader, as if nothing were staged.
-    let bare = crate::program::Program { stages: Vec::new(), ..program.clone() };
+    let mut bare = program.clone();
+    bare.stages.clear();
     let built = schedule::build(&bare, &facts, &mut diags).expect("the schedule applies");
     let stage = built.stages[0].clone();
     let symbolic = Symbolic::new(&stage.domain, &facts);
