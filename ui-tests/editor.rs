@@ -1,8 +1,8 @@
 //! What an editor shows: rust-analyzer, driven over the language server protocol.
 //!
 //! `RUST_ANALYZER` names its program, for example after `cargo install --locked ra_ap_rust-analyzer --version 0.0.330`
-//! (0.0.349 does not build with Rust 1.95); without it nothing is tested, and a line says so. The times are printed, not
-//! tested: `cargo test --test editor -- --nocapture`.
+//! (0.0.349 does not build with Rust 1.95); without it nothing is tested, and a line says so. The times are printed,
+//! not tested: `cargo test --test editor -- --nocapture`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -385,8 +385,8 @@ impl<'a> Walk<'a> {
         Some(numbers)
     }
 
-    /// Sets what follows from other variables and changes with these: exclusive ors, and axes of inner reductions, which
-    /// are so far from their lower ends. None if one has no value.
+    /// Sets what follows from other variables and changes with these: exclusive ors, and axes of inner reductions,
+    /// which are so far from their lower ends. None if one has no value.
     fn follow(
         &self,
         with: Changes,

@@ -172,10 +172,10 @@ impl<'a> Pass<'a> {
         self.loops.borrow_mut().clear();
         let acts = &self.acts[Kernel::BODY.index()];
         let mut sure = vec![paths.clone()];
-        for n in from..acts.len() {
+        for (n, at) in acts.iter().enumerate().skip(from) {
             let Some(behind) = self.step(Kernel::BODY, n, 0, paths) else { return false };
             paths = behind;
-            if acts[n] >= last && self.sure.borrow().get(n + 1) == Some(&paths) {
+            if *at >= last && self.sure.borrow().get(n + 1) == Some(&paths) {
                 self.sure.borrow_mut().splice(from..=n, sure);
                 return true;
             }
