@@ -21,6 +21,8 @@ pub(super) type Placed = SortedMap<Position, Barrier>;
 
 /// So many kinds of paths are told apart; beyond that, all are one.
 const MOST_PATHS: usize = 64;
+/// In a body of more statements that act, what happened before each is not remembered.
+const MOST_SURE: usize = 4_000;
 
 fn add(paths: &mut Paths, known: Known, since: Since) {
     match paths.get_mut(&known) {
@@ -171,6 +173,7 @@ impl<'a> Pass<'a> {
     fn holds_from(&self, from: usize, mut paths: Paths, last: usize) -> bool {
         self.loops.borrow_mut().clear();
         let acts = &self.acts[Kernel::BODY.index()];
+        let remembers = acts.len() <= MOST_SURE;
         let mut sure = vec![paths.clone()];
         for (n, at) in acts.iter().enumerate().skip(from) {
             let Some(behind) = self.step(Kernel::BODY, n, 0, paths) else { return false };
@@ -179,7 +182,7 @@ impl<'a> Pass<'a> {
                 self.sure.borrow_mut().splice(from..=n, sure);
                 return true;
             }
-            sure.push(paths.clone());
+            sure.extend(remembers.then(|| paths.clone()));
         }
         let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
         let behind = acts.last().map_or(0, |at| at + 1);
@@ -189,7 +192,7 @@ impl<'a> Pass<'a> {
         // What others write in a block, or tell it, comes before it ends.
         let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
         let holds = paths.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut paths).is_some();
-        if holds {
+        if holds && remembers {
             let mut known = self.sure.borrow_mut();
             known.truncate(from);
             known.extend(sure);
