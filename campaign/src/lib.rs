@@ -16,6 +16,7 @@
 //! | [`campaign`] | many cases, counted |
 //! | [`compose`] | a second campaign: several equations, all ops and stages in all places at once |
 //! | [`ratchet`] | how many refusals may be undecided |
+//! | [`timing`] | how long the macro takes for drawn kernels |
 #![forbid(unsafe_code)]
 
 pub mod ast;
@@ -34,3 +35,4 @@ pub mod ratchet;
 pub mod rng;
 pub mod shrink;
 pub mod sizes;
+pub mod timing;

@@ -1,7 +1,7 @@
 //! `campaign --seed 1 --count 10000`: random cases; prints what was counted and every failure, shrunk.
 
 use clap::Parser;
-use tilewright_campaign::{campaign, compose, generate, mutate, ratchet::Ratchet, rng::Rng};
+use tilewright_campaign::{campaign, compose, generate, mutate, ratchet::Ratchet, rng::Rng, timing::Times};
 
 /// Random kernels and schedules against an independent interpreter, the emulator and the reference.
 #[derive(Parser)]
@@ -18,6 +18,9 @@ struct Options {
     /// Print the source of the cases instead of running them.
     #[arg(long)]
     show: bool,
+    /// Print how long the macro takes for the cases instead of running them.
+    #[arg(long)]
+    time: bool,
     /// Print every case that is counted under this name, such as `TW0401 undecided`, with its messages.
     #[arg(long)]
     list: Option<String>,
@@ -36,18 +39,28 @@ struct Options {
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, list, mutate, compose: composed, matrix, want } = Options::parse();
+    let Options { seed, first, count, show, time, list, mutate, compose: composed, matrix, want } = Options::parse();
     if composed {
         let Ok(wanted) = want.as_deref().map(pair).transpose() else {
             eprintln!("features are {}", compose::features::FEATURES.join(" "));
             return std::process::ExitCode::FAILURE;
         };
+        if time {
+            let of = |index| (index, compose::case_for(seed, index, wanted).0.to_string());
+            print!("{}", Times::of((first..first + count).map(of)));
+            return std::process::ExitCode::SUCCESS;
+        }
         return compositions((seed, first, count), wanted, (show, matrix), list.as_deref());
     }
     if show {
         for index in first..first + count {
             println!("{}", generate::kernel(&mut Rng::of_case(seed, index)));
         }
+        return std::process::ExitCode::SUCCESS;
+    }
+    if time {
+        let of = |index| (index, generate::kernel(&mut Rng::of_case(seed, index)).to_string());
+        print!("{}", Times::of((first..first + count).map(of)));
         return std::process::ExitCode::SUCCESS;
     }
     if let Some(class) = list {

@@ -228,6 +228,16 @@ fn arrivals(bencher: divan::Bencher<'_, '_>, name: &str) {
 /// nvcc's row softmax of 4096 × 4096 f32, the whole launch.
 #[divan::bench(args = MODES, sample_count = 5)]
 fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
+    rows(bencher, &options(name));
+}
+
+/// The same with sanitizers, on so many host threads.
+#[divan::bench(args = [1, 2, 4], sample_count = 5)]
+fn softmax_by_host_threads(bencher: divan::Bencher<'_, '_>, threads: usize) {
+    rows(bencher, &Options { threads: Some(threads), ..options("sanitised") });
+}
+
+fn rows(bencher: divan::Bencher<'_, '_>, options: &Options) {
     const SIDE: u64 = 4096;
     let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/rows.ptx"));
     let [x, z] = ["x", "z"].map(|label| memory.alloc(SIDE * SIDE * 4, label).expect("the capacity suffices"));
@@ -242,7 +252,7 @@ fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
         args: vec![(SIDE as u32).into(), x.into(), z.into()],
         ..Launch::default()
     };
-    measure(bencher, &program, &memory, &launch, &options(name), Report::is_clean);
+    measure(bencher, &program, &memory, &launch, options, Report::is_clean);
 }
 
 /// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with

@@ -60,6 +60,9 @@ impl Places {
         };
         let c = of_sum(count_c, per_word(product.c.bits()));
         let d = of_sum(count_d, per_word(product.d.bits()));
+        // What is left in the matrices from another product must not be taken for this one.
+        let all = [(&a, m * k), (&b, k * n), (&c, m * n), (&d, m * n)];
+        debug_assert!(all.into_iter().all(|(table, elements)| is_whole(table, elements)), "{product:?}");
         Self { of: (*product, wmma, counts), a, b, c, d }
     }
 
@@ -67,6 +70,18 @@ impl Places {
     pub fn is_of(&self, product: &Product, wmma: Option<[bool; 2]>, counts: [u8; 4]) -> bool {
         self.of == (*product, wmma, counts)
     }
+}
+
+/// Whether a table has every element of a matrix, and no others.
+fn is_whole(table: &Table, elements: usize) -> bool {
+    let mut seen = vec![false; elements];
+    let all = table.iter().flatten().all(|at| {
+        seen.get_mut(usize::from(*at)).is_some_and(|seen| {
+            *seen = true;
+            true
+        })
+    });
+    all && !seen.contains(&false)
 }
 
 /// The table of a matrix in `count` registers of `each` elements, from the place of element `i` of register `r` of a
