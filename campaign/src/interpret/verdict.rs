@@ -208,8 +208,8 @@ fn lanes(
             let next = at(1).unwrap_or_default();
             for (way, element) in at(0).into_iter().flatten() {
                 let Some((indices, offset)) = &element else { continue };
-                // Lanes that all access one element are no vector.
-                if next.get(&way) == Some(&element) {
+                // Lanes that all access one element are no vector, nor are those that do not access neighbours.
+                if next.get(&way).is_some_and(|next| next.as_ref().is_some_and(|next| next.1 != offset + 1)) {
                     continue;
                 }
                 let text = format!(

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use tilewright_sorted::{SortedMap, SortedSet};
 
-use super::regions::{Nesting, Position, of_first_thread, of_last_block};
+use super::regions::{self, Nesting, Position, of_first_thread, of_last_block};
 use super::{Barrier, MOST_WORK};
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
@@ -49,7 +49,7 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) searches: bool,
     /// Where regions stand.
     pub(super) nesting: Nesting,
-    /// Of each region, the statements that do more than to compute.
+    /// Of each region, the statements that the order of others may depend on.
     acts: Vec<Vec<usize>>,
     /// Whether threads fetch to each buffer.
     pub(super) fetched: Vec<bool>,
@@ -89,17 +89,12 @@ impl<'a> Pass<'a> {
         // The last cluster may have more blocks than there is work for.
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
-        let mut acts = vec![Vec::new(); kernel.regions.len()];
-        for (region, acts) in kernel.regions.iter().zip(&mut acts) {
-            for (at, statement) in region.statements.iter().enumerate() {
-                if let StatementKind::CpAsync(fetch) = &statement.kind {
-                    fetched[fetch.buffer.index()] = true;
-                }
-                if !statement.kind.only_computes() {
-                    acts.push(at);
-                }
+        for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+            if let StatementKind::CpAsync(fetch) = &statement.kind {
+                fetched[fetch.buffer.index()] = true;
             }
         }
+        let acts = regions::acts(kernel);
         let mut first = SortedSet::new();
         of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
         let mut last = SortedSet::new();

@@ -111,6 +111,39 @@ impl Nesting {
     }
 }
 
+/// Of each region, the statements that the order of others may depend on: all but those that compute, those that access
+/// what no barrier orders, and branches and loops of nothing else.
+pub(super) fn acts(kernel: &Kernel) -> Vec<Vec<usize>> {
+    let all = || kernel.regions.iter().flat_map(|region| &region.statements);
+    let arrives = all().any(|statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. }));
+    let mut found = vec![Vec::new(); kernel.regions.len()];
+    acts_of(kernel, Kernel::BODY, arrives, &mut found);
+    found
+}
+
+fn acts_of(kernel: &Kernel, region: RegionId, arrives: bool, found: &mut [Vec<usize>]) {
+    for (at, statement) in kernel.region(region).statements.iter().enumerate() {
+        let kind = &statement.kind;
+        let inside = kind.effects().inside;
+        for part in inside.regions() {
+            acts_of(kernel, part, arrives, found);
+        }
+        let is_idle = match kind {
+            StatementKind::If(_) | StatementKind::Loop(_) | StatementKind::Elect(_) => {
+                inside.regions().all(|part| found[part.index()].is_empty())
+            }
+            // Where nothing arrives, memory that blocks share needs no order.
+            StatementKind::Load(_) | StatementKind::Store(_) | StatementKind::AtomicUpdate(_) => {
+                !arrives && kind.effects().accesses().all(|access| access.buffer().is_none())
+            }
+            kind => kind.only_computes(),
+        };
+        if !is_idle {
+            found[region.index()].push(at);
+        }
+    }
+}
+
 /// The branch that comes next after a position, but for what computes values: where it begins.
 pub(super) fn branch_after(kernel: &Kernel, (region, at): Position) -> Option<Position> {
     let mut next = kernel.region(region).statements.iter().skip(at);
