@@ -181,10 +181,26 @@ fn roles(n: usize) -> String {
     )
 }
 
+/// Terms of one equation, each of which reads another element.
+fn terms(n: usize) -> String {
+    let sum: Vec<String> = (0..n).map(|k| format!("(x[i - {k}] or 0.0) * {k}.5")).collect();
+    format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = {}; schedule y {{ {BY_THREADS} }} }}", sum.join(" + "))
+}
+
+/// Equations that are computed where they are read.
+fn inlined(n: usize) -> String {
+    let value = |k: usize| if k == 0 { "x".to_owned() } else { format!("e{}", k - 1) };
+    let lines = each(n, |k| format!("e{k}[i] = {}[i] * 1.5 + {k}.0; inline e{k};\n", value(k)));
+    let last = value(n);
+    format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ {lines} y[i] = {last}[i]; schedule y {{ {BY_THREADS} }} }}")
+}
+
 /// Twice as much of something takes at most 2.2 times the work, whichever work is counted.
 #[test]
 fn work_grows_no_worse_than_linearly() {
-    let all: [(&str, Growing, usize); 6] = [
+    let all: [(&str, Growing, usize); 8] = [
+        ("terms", terms, 32),
+        ("inlined equations", inlined, 32),
         ("outputs", outputs, 16),
         ("stages in registers", register_stages, 16),
         ("stages in shared memory", shared_stages, 16),
