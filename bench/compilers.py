@@ -9,7 +9,8 @@ A compiler that is not installed is left out, and a line says so. No GPU is need
 
 Medians, in turn: `schedule!` is the benchmark `expansion`, in process, at opt-level 0, as a user's debug and release
 builds have it, and optimised. Triton is `triton.compile` in process without its cache and without ptxas, after a first
-compilation of the same kernel. nvcc is the process `nvcc -ptx`. Each kernel does what the example of its name does.
+compilation of the same kernel. nvcc is the process `nvcc -ptx`. Each kernel is written to do what the example of its
+name does; here they are compiled and never run.
 """
 
 import os

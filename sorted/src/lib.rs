@@ -18,10 +18,13 @@ pub use set::SortedSet;
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-/// Where a key stands among entries that ascend, or where it would stand.
+/// Where a key stands among entries whose keys ascend, or where it would stand.
 ///
 /// One loop for maps and sets, without the closures of `slice::binary_search_by`, which a debug build calls one by one.
-fn find<Q: Ord + ?Sized, E>(entries: &[E], key: impl Fn(&E) -> &Q, wanted: &Q) -> Result<usize, usize> {
+///
+/// # Errors
+/// Where it would stand, if it does not.
+pub fn find<Q: Ord + ?Sized, E>(entries: &[E], key: impl Fn(&E) -> &Q, wanted: &Q) -> Result<usize, usize> {
     let (mut from, mut to) = (0, entries.len());
     while from < to {
         let middle = from.midpoint(to);

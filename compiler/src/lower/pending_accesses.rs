@@ -96,19 +96,19 @@ impl Access {
 pub(super) struct Accesses(Vec<(Access, Sharing)>);
 
 impl Accesses {
-    /// Where it is, or would be. A loop: a debug build calls the closures of a search one by one.
+    /// Where it is, or would be.
     fn find(&self, access: Access) -> Result<usize, usize> {
-        let key = access.key();
-        let (mut from, mut to) = (0, self.0.len());
-        while from < to {
-            let middle = from.midpoint(to);
-            let own = self.0[middle].0.key();
-            if own == key {
-                return Ok(middle);
+        tilewright_sorted::find(&self.0, |known| &known.0, &access)
+    }
+
+    /// Whether nothing is known of one. A loop, as in the next one: a debug build calls closures one by one.
+    fn is_any_anywhere(&self) -> bool {
+        for (access, _) in &self.0 {
+            if access.is_anywhere() {
+                return true;
             }
-            (from, to) = if own < key { (middle + 1, to) } else { (from, middle) };
         }
-        Err(from)
+        false
     }
 
     /// Whether a change changes one.
@@ -154,11 +154,7 @@ impl Accesses {
 
     /// Lets those of which nothing is known stand for all of their groups, of which each is the last.
     fn absorb(&mut self) {
-        let mut any = false;
-        for (access, _) in &self.0 {
-            any |= access.is_anywhere();
-        }
-        if !any {
+        if !self.is_any_anywhere() {
             return;
         }
         self.0.reverse();

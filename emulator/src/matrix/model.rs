@@ -200,7 +200,8 @@ fn blocks(product: &Product, (length, fraction): (usize, u32), Matrices { a, b, 
 /// One block: `c` plus the products, aligned, truncated to `fraction` bits below the greatest exponent, added,
 /// truncated to f32. `widths` is the number of fraction bits of both factors: exponents are those of the formats, so
 /// that a subnormal factor counts as its least exponent, and products are not normalised before they are aligned.
-/// Factors have at most 11 bits, and terms at most 50 once they are aligned: sums of 33 fit 64 bits.
+/// An aligned term is less than 2^(`fraction` + 2), since `widths` bits are behind the point of a product that is less
+/// than 4: sums fit 64 bits.
 pub fn block(c: u32, terms: impl Iterator<Item = (Number, Number)> + Clone, widths: i32, fraction: u32) -> u32 {
     let c = F32.unpack(u64::from(c));
     let mut infinite = None;

@@ -75,7 +75,7 @@ fn layout_of_m16n8k16_is_the_manuals() {
 }
 
 /// The block by multiples of one power of two, cut off below `fraction` bits under the greatest exponent. Terms are
-/// bits of a format whose products f64 holds exactly, as it holds their sums where none is far below the others.
+/// bits of a format whose products f64 holds exactly, as it holds the sums of so few multiples.
 fn block_by_integers(format: Format, c: f32, terms: &[(u64, u64)], fraction: i32) -> f32 {
     let value = |bits: u64| f64::from_bits(exact::convert(format, F64, Round::Nearest, bits));
     // A subnormal has the least exponent of its format.

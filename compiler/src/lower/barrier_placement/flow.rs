@@ -179,11 +179,10 @@ impl<'a> Pass<'a> {
             }
             sure.extend(remembers.then(|| paths.clone()));
         }
-        let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
-        let behind = acts.last().map_or(0, |at| at + 1);
-        if self.wait_where_placed((Kernel::BODY, behind), at_end.1, &mut paths).is_none() {
+        if self.wait_at_end(Kernel::BODY, &mut paths).is_none() {
             return false;
         }
+        let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
         // What others write in a block, or tell it, comes before it ends.
         let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
         let holds = paths.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut paths).is_some();
@@ -271,13 +270,17 @@ impl<'a> Pass<'a> {
 
     /// What happened after a region inside so many loops; none if something in it is not ordered.
     fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
-        let acts = &self.acts[region.index()];
-        for n in 0..acts.len() {
+        for n in 0..self.acts[region.index()].len() {
             paths = self.step(region, n, depth, paths)?;
         }
-        let from = acts.last().map_or(0, |at| at + 1);
-        self.wait_where_placed((region, from), self.kernel.region(region).statements.len(), &mut paths)?;
+        self.wait_at_end(region, &mut paths)?;
         Some(paths)
+    }
+
+    /// Threads wait at the barriers after the last statement of a region that acts.
+    fn wait_at_end(&self, region: RegionId, paths: &mut Paths) -> Option<()> {
+        let from = self.acts[region.index()].last().map_or(0, |at| at + 1);
+        self.wait_where_placed((region, from), self.kernel.region(region).statements.len(), paths)
     }
 
     /// The same after the nth statement that acts, with the barriers before it.

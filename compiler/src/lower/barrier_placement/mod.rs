@@ -63,7 +63,7 @@ use std::ops::Range;
 
 pub(super) use self::flow::Pass;
 use self::flow::Placed;
-use self::regions::{Position, branch_after};
+use self::regions::{Position, branch_after, has_arrivals};
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Kernel, Region, RegionId, Sharing, Statement, StatementKind};
 use crate::target::{WARP, WARPGROUP};
@@ -105,8 +105,7 @@ pub(super) fn place_alone(kernel: Kernel) -> Option<Kernel> {
 
 /// Whether a kernel has something that barriers order.
 fn has_accesses(kernel: &Kernel) -> bool {
-    let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. });
-    !kernel.buffers.is_empty() || kernel.regions.iter().flat_map(|r| &r.statements).any(arrives)
+    !kernel.buffers.is_empty() || has_arrivals(kernel)
 }
 
 /// The barriers, with so much work before they stay where they are.

@@ -111,13 +111,17 @@ impl Nesting {
     }
 }
 
+/// Whether blocks arrive at a counter: what orders accesses of memory that they share.
+pub(super) fn has_arrivals(kernel: &Kernel) -> bool {
+    let mut all = kernel.regions.iter().flat_map(|region| &region.statements);
+    all.any(|statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. }))
+}
+
 /// Of each region, the statements that the order of others may depend on: all but those that compute, those that access
 /// what no barrier orders, and branches and loops of nothing else.
 pub(super) fn acts(kernel: &Kernel) -> Vec<Vec<usize>> {
-    let all = || kernel.regions.iter().flat_map(|region| &region.statements);
-    let arrives = all().any(|statement| matches!(statement.kind, StatementKind::LastBlockTicket { .. }));
     let mut found = vec![Vec::new(); kernel.regions.len()];
-    acts_of(kernel, Kernel::BODY, arrives, &mut found);
+    acts_of(kernel, Kernel::BODY, has_arrivals(kernel), &mut found);
     found
 }
 

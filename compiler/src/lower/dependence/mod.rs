@@ -99,7 +99,7 @@ pub(super) struct Dependences<'a> {
     blocks: Option<&'a Expr>,
     known: RefCell<SortedMap<(Access, Group), Known>>,
     /// Of two groups, the pair of accesses that was last found to be of different units.
-    apart: RefCell<SortedMap<(Group, Group), usize>>,
+    likely: RefCell<SortedMap<(Group, Group), usize>>,
     work: RefCell<Budget>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Dependences<'a> {
             uniform: uniform(kernel),
             blocks,
             known: RefCell::new(SortedMap::new()),
-            apart: RefCell::new(SortedMap::new()),
+            likely: RefCell::new(SortedMap::new()),
             work: RefCell::new(Budget::new(MOST_WORK)),
         };
         found.region(Kernel::BODY, &mut Vec::new(), &mut SortedMap::new());
@@ -209,8 +209,8 @@ impl<'a> Dependences<'a> {
         })
     }
 
-    /// Whether who accesses an element in `later` that a thread accessed before is of its unit: itself, of its warp, …
-    /// As far as the schedule says of the buffer, or a search said before, or one says now.
+    /// Whether who accesses an element in `later` is of the same thread, warp or warpgroup as who accessed it before: as
+    /// far as the schedule says of the buffer, or a search said before, or one says now.
     pub fn is_within(&self, unit: Sharing, before: Access, later: Group, searches: bool) -> bool {
         let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
         if self.kernel.buffers[second.buffer.index()].sharing <= unit {
@@ -228,13 +228,12 @@ impl<'a> Dependences<'a> {
         let pair = |n: usize| [&members[n / others.len()], &others[n % others.len()]];
         let is_apart = |n: &usize| !Pair::new(self, before, [first, second], pair(*n)).is_within(unit);
         // What was beyond a unit once is likely to be it again.
-        let mut apart = self.apart.borrow_mut();
-        let likely = apart.get(&(before.group, later)).copied();
+        let likely = self.likely.borrow().get(&(before.group, later)).copied();
         let pairs = (0..members.len() * others.len()).filter(|n| Some(*n) != likely);
         let found = likely.into_iter().chain(pairs).find(is_apart);
         match found {
             Some(n) => {
-                apart.insert((before.group, later), n);
+                self.likely.borrow_mut().insert((before.group, later), n);
                 known.beyond = Some(unit);
             }
             None => known.within = Some(unit),

@@ -50,12 +50,17 @@ impl Reading<'_> {
         let (matters, dims) = self.matters(&asked);
         let mut any = false;
         let found = self.search_among(&dims, &matters, &asked, &mut any, &mut budget);
-        // What does not matter has no iteration at its smallest sizes: others are tried.
-        if any {
-            return found;
-        }
+        // What does not matter may have no iteration at its smallest sizes: others are tried then.
         let every: Vec<Var> = (0..facts.dims() as Var).collect();
-        self.search_among(&every, &matters, &asked, &mut any, &mut budget)
+        let found = if any { found } else { self.search_among(&every, &matters, &asked, &mut any, &mut budget) };
+        debug_assert!(!cfg!(test) || found.is_some() || !self.is_there(&every, &asked));
+        found
+    }
+
+    /// Whether a search through all leaves and dimensions finds something.
+    fn is_there(&self, every: &[Var], asked: &Asked) -> bool {
+        let all = vec![true; self.reader.domain.leaves.len()];
+        self.search_among(every, &all, asked, &mut false, &mut Budget::new(SEARCH_STEPS)).is_some()
     }
 
     /// The leaves on whose values it depends who reads what, in order: where these have the same values, it is the same
