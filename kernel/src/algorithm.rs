@@ -69,6 +69,17 @@ pub enum Index {
     Value(ValueId),
 }
 
+impl Index {
+    /// The indices that it is computed from.
+    pub fn operands(self) -> impl Iterator<Item = IndexId> {
+        let both = match self {
+            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => Some([a, b]),
+            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Value(_) => None,
+        };
+        both.into_iter().flatten()
+    }
+}
+
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
@@ -360,12 +371,8 @@ impl Algorithm {
     /// Adds the values that an index reads from memory to `list`.
     pub fn index_values(&self, index: IndexId, list: &mut Vec<ValueId>) {
         match self.indices[index as usize] {
-            Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-                self.index_values(a, list);
-                self.index_values(b, list);
-            }
             Index::Value(value) => list.push(value),
+            index => index.operands().for_each(|operand| self.index_values(operand, list)),
         }
     }
 }

@@ -348,11 +348,9 @@ impl<'a> Scene<'a> {
 
     fn index_depends_on_data(&self, id: IndexId) -> bool {
         match self.algorithm.indices.get(id as usize) {
-            None | Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => false,
-            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
-                self.index_depends_on_data(*a) || self.index_depends_on_data(*b)
-            }
+            None => false,
             Some(Index::Value(v)) => self.depends_on_data(*v),
+            Some(index) => index.operands().any(|operand| self.index_depends_on_data(operand)),
         }
     }
 }

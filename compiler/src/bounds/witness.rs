@@ -187,14 +187,11 @@ impl<'a> Used<'a> {
 
     fn index(&mut self, id: IndexId) {
         match self.program.algorithm.indices.get(id as usize) {
-            None | Some(Index::Literal(_)) => {}
+            None => {}
             Some(Index::Dim(d)) => self.dim(*d),
             Some(Index::Axis(a)) => self.axes[*a as usize] = true,
-            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
-                self.index(*a);
-                self.index(*b);
-            }
             Some(Index::Value(v)) => self.value(*v),
+            Some(index) => index.operands().for_each(|operand| self.index(operand)),
         }
     }
 

@@ -99,18 +99,14 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
 /// For each index expression the axes that it is made of, those that decide where these begin and end among them.
 fn axes_of_indices(algorithm: &Algorithm) -> Vec<SortedSet<AxisId>> {
     fn collect(algorithm: &Algorithm, id: IndexId, found: &mut SortedSet<AxisId>) {
-        match algorithm.indices[id as usize] {
-            Index::Literal(_) | Index::Dim(_) | Index::Value(_) => {}
-            Index::Axis(axis) => {
-                if found.insert(axis) {
-                    let declared = &algorithm.axes[axis as usize];
-                    [declared.lower, declared.upper].into_iter().for_each(|end| collect(algorithm, end, found));
-                }
-            }
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-                [a, b].into_iter().for_each(|part| collect(algorithm, part, found));
-            }
+        let index = algorithm.indices[id as usize];
+        if let Index::Axis(axis) = index
+            && found.insert(axis)
+        {
+            let declared = &algorithm.axes[axis as usize];
+            [declared.lower, declared.upper].into_iter().for_each(|end| collect(algorithm, end, found));
         }
+        index.operands().for_each(|operand| collect(algorithm, operand, found));
     }
     let of = |id: usize| {
         let mut found = SortedSet::new();

@@ -75,12 +75,9 @@ fn fits(program: &Program, copy: &Stage, read: ValueId) -> bool {
 
 /// The names of the variables in an index.
 fn mentioned<'a>(program: &'a Program, index: IndexId, names: &mut Vec<&'a str>) {
-    match program.algorithm.indices[index as usize] {
-        Index::Literal(_) | Index::Dim(_) | Index::Value(_) => {}
-        Index::Axis(axis) => names.push(&program.algorithm.axes[axis as usize].name),
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            mentioned(program, a, names);
-            mentioned(program, b, names);
-        }
+    let index = program.algorithm.indices[index as usize];
+    if let Index::Axis(axis) = index {
+        names.push(&program.algorithm.axes[axis as usize].name);
     }
+    index.operands().for_each(|operand| mentioned(program, operand, names));
 }

@@ -209,8 +209,8 @@ impl<'a> Dependences<'a> {
         })
     }
 
-    /// Whether who accesses an element in `later` is of the same thread, warp or warpgroup as who accessed it before: as
-    /// far as the schedule says of the buffer, or a search said before, or one says now.
+    /// Whether who accesses an element in `later` is of the same thread, warp or warpgroup as who accessed it before:
+    /// as far as the schedule says of the buffer, or a search said before, or one says now.
     pub fn is_within(&self, unit: Sharing, before: Access, later: Group, searches: bool) -> bool {
         let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
         if self.kernel.buffers[second.buffer.index()].sharing <= unit {
