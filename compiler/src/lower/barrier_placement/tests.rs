@@ -650,3 +650,36 @@ fn entry_points_take_barriers_from_each_other() {
     assert_eq!(with(rows(Type::I32, 0, 2)), (0, false));
     assert_eq!(with(rows(Type::I64, 1, 2)), (4, false));
 }
+
+/// A barrier that stands elsewhere is judged by what comes between, as by the whole kernel.
+#[test]
+fn a_change_is_judged_as_the_whole_kernel() {
+    let (mut b, first, _) = builder();
+    let others = [0; 2].map(|_| buffer_of(&mut b, 1));
+    [&[first][..], &others].concat().into_iter().for_each(|buffer| instance(&mut b, buffer));
+    let kernel = b.finish().unwrap();
+    let mut pass = Pass::new(&kernel, None);
+    assert!(pass.place_where_missing());
+    let placed = pass.placed.borrow().clone();
+    let all: Vec<Position> = placed.iter().map(|(at, _)| *at).collect();
+    assert_eq!(all.len(), 3);
+    let mut found = [0; 2];
+    for at in all {
+        for n in 0..=kernel.region(Kernel::BODY).statements.len() {
+            let to = (Kernel::BODY, n);
+            let mut moved = placed.clone();
+            moved.remove(&at);
+            moved.insert(to, Barrier::Of(Sharing::Block));
+            // What is remembered is of where all barriers stood.
+            pass.placed.replace(placed.clone());
+            assert!(pass.holds());
+            pass.placed.replace(moved.clone());
+            let holds = pass.holds_again(&[at, to]);
+            let whole = Pass::new(&kernel, None);
+            whole.placed.replace(moved);
+            assert_eq!(holds, whole.holds(), "{at:?} to {to:?}");
+            found[usize::from(holds)] += 1;
+        }
+    }
+    assert!(found.iter().all(|n| *n > 0), "{found:?}");
+}
