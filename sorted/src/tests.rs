@@ -53,8 +53,8 @@ proptest! {
                     prop_assert_eq!(map.get_mut(&k).map(|old| *old = v), tree.get_mut(&k).map(|old| *old = v));
                 }
                 Step::Keep(n) => {
-                    map.retain(|k, v| (u16::from(*k) + *v) % u16::from(n) == 0);
-                    tree.retain(|k, v| (u16::from(*k) + *v) % u16::from(n) == 0);
+                    map.retain(|k, v| u16::from(*k).wrapping_add(*v) % u16::from(n) == 0);
+                    tree.retain(|k, v| u16::from(*k).wrapping_add(*v) % u16::from(n) == 0);
                 }
                 Step::Extend(all) => {
                     map.extend(all.clone());
