@@ -3,7 +3,8 @@
 //! emulator optimised as the advice of `README.md` has it, with `--profile test`.
 
 use divan::counter::ItemsCount;
-use tilewright_emulator::{Launch, MatrixModel, Memory, Options, Program, Report, Sanitizers};
+use tilewright_emulator::{Arg, Launch, MatrixModel, Memory, Options, Program, Report, Sanitizers};
+use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 
 fn main() {
     divan::main();
@@ -255,19 +256,30 @@ fn rows(bencher: divan::Bencher<'_, '_>, options: &Options) {
     measure(bencher, &program, &memory, &launch, options, Report::is_clean);
 }
 
-/// nvcc's product of 512 × 512 × 512 in bf16 by `mma.sync`, `ldmatrix` and `cp.async`, the whole launch; with
-/// sanitizers also by the model of Hopper's tensor cores.
-#[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
-fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
-    const SIDE: u64 = 512;
-    let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/tensor.ptx"));
+/// A product of 512 × 512 × 512 in bf16, the whole launch; with sanitizers also by the model of Hopper's tensor cores.
+const SIDE: u64 = 512;
+
+/// Two matrices of values of bf16 between 1 and 2, and one of f32.
+fn matrices(memory: &Memory) -> [u64; 3] {
     let [a, b] = ["a", "b"].map(|label| memory.alloc(SIDE * SIDE * 2, label).expect("the capacity suffices"));
     let c = memory.alloc(SIDE * SIDE * 4, "c").expect("the capacity suffices");
-    // Values of bf16 between 1 and 2.
     let factor: Vec<u8> = (0..SIDE * SIDE).flat_map(|i| (0x3f80 + (i * 37 % 128) as u16).to_le_bytes()).collect();
     for at in [a, b] {
         memory.write(at, &factor).expect("the range is allocated");
     }
+    [a, b, c]
+}
+
+fn of_matrices(name: &str) -> Options {
+    let matrix = if name.ends_with("Hopper") { MatrixModel::Hopper } else { MatrixModel::Fast };
+    Options { matrix, ..options(name) }
+}
+
+/// nvcc's by `mma.sync`, `ldmatrix` and `cp.async`.
+#[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
+fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/tensor.ptx"));
+    let [a, b, c] = matrices(&memory);
     let side = SIDE as u32;
     let launch = Launch {
         entry: "gemm_bf16".into(),
@@ -276,6 +288,36 @@ fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
         args: vec![side.into(), side.into(), side.into(), a.into(), b.into(), c.into()],
         ..Launch::default()
     };
-    let matrix = if name.ends_with("Hopper") { MatrixModel::Hopper } else { MatrixModel::Fast };
-    measure(bencher, &program, &memory, &launch, &Options { matrix, ..options(name) }, Report::is_clean);
+    measure(bencher, &program, &memory, &launch, &of_matrices(name), Report::is_clean);
+}
+
+/// CUTLASS's by `wgmma` of 64 × 128 × 16, tensor copies and a pipeline of two warpgroups and one.
+#[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
+fn warpgroup_product(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/warpgroups.ptx"));
+    let [a, b, c] = matrices(&memory);
+    let side = SIDE as u32;
+    let map = |address| {
+        let map = TensorMap {
+            format: Format::Bf16,
+            address,
+            dimensions: vec![
+                Dimension { size: SIDE, stride: 2, box_size: 64, element_stride: 1 },
+                Dimension { size: SIDE, stride: 2 * SIDE, box_size: 128, element_stride: 1 },
+            ],
+            swizzle: Swizzle::B128,
+            fill: Fill::Zero,
+            promotion: Promotion::None,
+        };
+        Arg(map.encode().expect("the map is right").to_vec())
+    };
+    let launch = Launch {
+        entry: "bf16_product".into(),
+        grid: [side / 128, side / 128, 1],
+        block: [384, 1, 1],
+        dynamic_shared: 3 * 256 * 128 + 1024,
+        args: vec![map(a), map(b), c.into(), side.into(), side.into(), side.into()],
+        ..Launch::default()
+    };
+    measure(bencher, &program, &memory, &launch, &of_matrices(name), Report::is_clean);
 }

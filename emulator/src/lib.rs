@@ -51,8 +51,8 @@
 //! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps;
 //! `memory` is device memory; `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk`
 //! has tiles and the copies that are under way; `matrix` is what tensor cores compute; `cluster` is what CTAs of a
-//! cluster share, `registers` what their warpgroups hand to each other; `schedule` decides what runs when; `report` and
-//! `counters` are what is told. `wgmma` is refused with a typed error for now.
+//! cluster share, `registers` what their warpgroups hand to each other, `warpgroup` their products that are under way;
+//! `schedule` decides what runs when; `report` and `counters` are what is told.
 
 #![deny(unsafe_code)]
 
@@ -74,6 +74,7 @@ mod report;
 mod schedule;
 mod shadow;
 mod sync;
+mod warpgroup;
 
 pub use counters::{Class, Counters, Traffic};
 pub use error::Error;

@@ -144,12 +144,15 @@ pub enum Kind {
     StackOverflow,
     /// A read of the destination of an asynchronous copy before its end was waited for.
     InFlight,
-    /// A bulk copy touches what threads have written without a proxy fence.
+    /// A bulk copy or a product of a warpgroup touches what threads have written without a proxy fence.
     MissingProxyFence,
-    /// A bulk copy touches what other threads have written, and only its issuer executes a proxy fence, after the
-    /// barrier: right by the letter of the memory model, and what Triton emits; the manual's examples have the writers
-    /// execute it in front.
+    /// A bulk copy or product touches what other threads have written, and only its issuer executes a proxy fence,
+    /// after the barrier: right by the letter of the memory model, and what Triton emits; the manual's examples have
+    /// the writers execute it in front.
     LateProxyFence,
+    /// A product of a warpgroup reads what `cp.async` has written without a proxy fence: wrong by the letter of the
+    /// manual (9.7.15.6), and what Triton emits and CUTLASS does.
+    UnfencedCopy,
     /// A bulk copy against its rules: tensor map, coordinates, size.
     CopyMisuse,
     /// A copy whose end no thread has waited for when its block ended: a bulk copy, or one by the thread itself.
@@ -164,15 +167,23 @@ pub enum Kind {
     DivergentUniform,
     /// A change of a warpgroup's number of registers against its rules.
     RegisterMisuse,
+    /// A product of a warpgroup against its rules: a descriptor, warps that do different things.
+    ProductMisuse,
+    /// A product of a warpgroup uses a register that was accessed without `wgmma.fence` since.
+    MissingProductFence,
+    /// An access to a register of a product of a warpgroup that was not waited for.
+    RegisterInFlight,
+    /// A product of a warpgroup that its warp has not waited for when the block ended.
+    UnfinishedProduct,
     /// An access to global memory by a thread of a dependent launch that has not waited for earlier ones.
     BeforeWait,
 }
 
 impl Kind {
-    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] and [`Kind::LateProxyFence`] are
-    /// not.
+    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`], [`Kind::LateProxyFence`] and
+    /// [`Kind::UnfencedCopy`] are not.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Kind::SameValueRace | Kind::LateProxyFence)
+        !matches!(self, Kind::SameValueRace | Kind::LateProxyFence | Kind::UnfencedCopy)
     }
 
     fn title(self) -> &'static str {
@@ -194,8 +205,9 @@ impl Kind {
             Kind::Trap => "trap",
             Kind::StackOverflow => "stack overflow",
             Kind::InFlight => "read of data that an asynchronous copy has not delivered",
-            Kind::MissingProxyFence => "bulk copy of data written without a proxy fence",
-            Kind::LateProxyFence => "proxy fence by the thread that copies, not by those that wrote",
+            Kind::MissingProxyFence => "asynchronous access to data written without a proxy fence",
+            Kind::LateProxyFence => "proxy fence by the thread of the asynchronous access, not by those that wrote",
+            Kind::UnfencedCopy => "product of data copied by `cp.async` without a proxy fence",
             Kind::CopyMisuse => "bulk copy misused",
             Kind::UnfinishedCopy => "copy that nobody waited for",
             Kind::ClusterMisuse => "cluster operation misused",
@@ -203,6 +215,10 @@ impl Kind {
             Kind::PeerExited => "access to a block of the cluster that may have exited",
             Kind::DivergentUniform => "lanes part at a branch that is said to be uniform",
             Kind::RegisterMisuse => "register reallocation misused",
+            Kind::ProductMisuse => "product of a warpgroup misused",
+            Kind::MissingProductFence => "product of a warpgroup without a fence for its registers",
+            Kind::RegisterInFlight => "access to a register of a product that is under way",
+            Kind::UnfinishedProduct => "product of a warpgroup that was not waited for",
             Kind::BeforeWait => "access to global memory before earlier launches were waited for",
         }
     }

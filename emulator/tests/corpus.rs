@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tilewright_emulator::{Arg, Launch, MatrixModel, Memory, Options, Program};
+use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 
 /// One array of `cases.bin`.
 struct Array<'a> {
@@ -66,6 +67,30 @@ fn triple(value: &Value) -> [u32; 3] {
     [0, 1, 2].map(|i| value[i].as_u64().unwrap() as u32)
 }
 
+/// The map of a matrix.
+fn tensor_map(map: &Value, address: u64) -> TensorMap {
+    let number = |value: &Value| value.as_u64().unwrap();
+    let (rows, columns) = (number(&map["rows"]), number(&map["columns"]));
+    let format = match map["kind"].as_str().unwrap() {
+        "bf16" => Format::Bf16,
+        "f16" => Format::F16,
+        _ => Format::U8,
+    };
+    let bytes = u64::from(format.bytes());
+    let [box_rows, box_columns] = [0, 1].map(|at| number(&map["box"][at]) as u32);
+    TensorMap {
+        format,
+        address,
+        dimensions: vec![
+            Dimension { size: columns, stride: bytes, box_size: box_columns, element_stride: 1 },
+            Dimension { size: rows, stride: bytes * columns, box_size: box_rows, element_stride: 1 },
+        ],
+        swizzle: Swizzle::with_span(bytes as u32 * box_columns).unwrap(),
+        fill: Fill::Zero,
+        promotion: Promotion::None,
+    }
+}
+
 /// Runs a case; what is wrong with it.
 fn run(case: &Value, program: &Program, data: &[u8], options: &Options) -> Result<(), String> {
     let array = |index: &Value| {
@@ -98,7 +123,10 @@ fn run(case: &Value, program: &Program, data: &[u8], options: &Options) -> Resul
         if let Some(initial) = &initial {
             memory.write(base, initial.bytes).unwrap();
         }
-        args.push(base.into());
+        args.push(match arg.get("map") {
+            Some(map) => Arg(tensor_map(map, base).encode().unwrap().to_vec()),
+            None => base.into(),
+        });
         if let Some(want) = want {
             let bounds = (!arg["bounds"].is_null()).then(|| array(&arg["bounds"]));
             checks.push((index, base, size, kind.to_owned(), want, bounds, arg["bound"].as_f64().unwrap_or(0.0)));
@@ -203,4 +231,63 @@ fn bounds_hold_for_perturbed_results_and_bit_models() {
     for (perturb, matrix) in [(5, MatrixModel::Ampere), (9, MatrixModel::Hopper)] {
         run_all(&Options { perturb: Some(perturb), matrix, ..options() }, true);
     }
+}
+
+/// What stands between the asynchronous parts of a kernel. Triton has more `bar.sync` than its kernels need.
+const BETWEEN: [&str; 8] = [
+    "wgmma.fence",
+    "wgmma.commit_group",
+    "wgmma.wait_group",
+    "fence.proxy.async",
+    "fence.mbarrier_init",
+    "cp.async.wait_group",
+    "cp.async.bulk.wait_group",
+    "mbarrier.arrive",
+];
+
+/// How many of these a kernel could do without, and why.
+const WITHOUT: [(&str, usize, &str); 4] = [
+    ("triton_hopper_persistent", 4, "a wait when nothing is pending; three in the loop for products without terms"),
+    ("cutlass_bf16_product", 3, "the fence for other blocks of a cluster; what stands before the second step"),
+    ("cutlass_f16_product", 3, "the same"),
+    ("cutlass_s8_product", 3, "the same"),
+];
+
+/// Every such instruction of the kernels with products of warpgroups is taken out, one at a time: that is noticed, by a
+/// finding or in the result.
+#[test]
+fn what_stands_between_products_is_needed() {
+    let data = std::fs::read(folder().join("cases.bin")).unwrap();
+    let cases: Value = serde_json::from_str(&std::fs::read_to_string(folder().join("cases.json")).unwrap()).unwrap();
+    let mut taken_out = 0;
+    for case in cases.as_array().unwrap() {
+        let (name, path) = (case["name"].as_str().unwrap(), case["ptx"].as_str().unwrap());
+        if !name.starts_with("triton_hopper") && !name.starts_with("cutlass") {
+            continue;
+        }
+        let text = std::fs::read_to_string(folder().join(path)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let entry = format!(".entry {}(", case["entry"].as_str().unwrap());
+        let start = lines.iter().position(|line| line.contains(&entry)).unwrap();
+        let end =
+            lines[start + 1..].iter().position(|line| line.contains(".entry ")).map_or(lines.len(), |at| start + at);
+        let mut left = Vec::new();
+        for at in start..end {
+            let line = lines[at].trim_start();
+            if line.starts_with("//") || !BETWEEN.iter().any(|what| line.contains(what)) {
+                continue;
+            }
+            taken_out += 1;
+            let mut mutant = lines.clone();
+            mutant[at] = "";
+            let program = Program::parse(&mutant.join("\n")).unwrap();
+            let options = |seed| Options { seed, threads: Some(1), ..options() };
+            if (0..4).all(|seed| run(case, &program, &data, &options(seed)).is_ok()) {
+                left.push(format!("line {}: {line}", at + 1));
+            }
+        }
+        let without = WITHOUT.iter().find(|(of, ..)| *of == name).map_or(0, |(_, count, _)| *count);
+        assert_eq!(left.len(), without, "{name}:\n{}", left.join("\n"));
+    }
+    assert!(taken_out > 100, "{taken_out}");
 }

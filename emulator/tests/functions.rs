@@ -111,14 +111,14 @@ fn calls_that_cannot_be_made() {
 #[test]
 fn a_program_runs_although_another_kernel_of_it_cannot() {
     let text = format!(
-        "{}\n.visible .entry other() {{ .reg .b32 %r; wgmma.fence.sync.aligned; ret; }}\n",
+        "{}\n.visible .entry other() {{ .reg .b64 %rd0; .reg .b32 %r0; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd0], [%r0], 16; ret; }}\n",
         text("", "st.global.u32 [%rd1], %r0;").replace("sm_80", "sm_90a")
     );
     let program = Program::parse(&text).unwrap();
     assert_eq!(program.entries().collect::<Vec<_>>(), ["k"]);
     let launch = Launch { entry: "other".into(), grid: [1; 3], block: [32, 1, 1], ..Launch::default() };
     let error = program.launch(&launch, &Memory::new(1 << 20), &Options::default()).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported { what, .. } if what.contains("wgmma.fence")), "{error}");
+    assert!(matches!(&error, Error::Unsupported { what, .. } if what.contains("cp.reduce.async.bulk")), "{error}");
 }
 
 #[test]

@@ -341,7 +341,11 @@ fn refusals_name_line_and_section() {
             "cp.reduce.async.bulk",
             "reductions",
         ),
-        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned", "warpgroup"),
+        (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd0], [%r0], 128;",
+            "tensormap.cp_fenceproxy",
+            "edited",
+        ),
     ] {
         let error = bench.try_run(&module("", body)).unwrap_err().to_string();
         let line = 4 + body.lines().count();

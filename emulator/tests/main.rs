@@ -24,3 +24,4 @@ mod planted;
 mod soup;
 mod tensors;
 mod tiles;
+mod wgmma;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tilewright_kernel::tensor_map::Swizzle;
+use tilewright_kernel::tensor_map::{GRANULE, Swizzle};
 use tilewright_sorted::SortedMap;
 
 use super::tile::Span;
@@ -73,6 +73,8 @@ pub enum Way {
     Out,
     /// From shared memory to that of another CTA.
     Across,
+    /// Nowhere: a product that reads shared memory.
+    Product,
     /// Into an element of shared memory of this many bytes, by an operation.
     Reduce(AtomicFn, u8),
 }
@@ -88,6 +90,8 @@ pub struct Flight {
     pub writes: Range<u64>,
     /// Those that it reads.
     pub reads: Range<u64>,
+    /// The 16-byte chunks that it reads, ascending, where they are not all of these bytes.
+    pub chunks: Vec<u32>,
     /// CTAs of the cluster whose shared memory it needs to the end: the destination's, or a store's own, and that of
     /// the source.
     pub owners: [u32; 2],
@@ -119,7 +123,16 @@ impl Flight {
         if overlap(&self.writes, bytes) {
             return Some((true, self.finished));
         }
-        (writes && overlap(&self.reads, bytes)).then_some((false, self.released))
+        (writes && overlap(&self.reads, bytes) && self.reads_of(bytes)).then_some((false, self.released))
+    }
+
+    /// Whether it reads some of these bytes, which are among those between its first and its last one.
+    fn reads_of(&self, bytes: &Range<u64>) -> bool {
+        if self.chunks.is_empty() {
+            return true;
+        }
+        let next = self.chunks.partition_point(|chunk| u64::from(*chunk) + GRANULE <= bytes.start);
+        self.chunks.get(next).is_some_and(|chunk| u64::from(*chunk) < bytes.end)
     }
 
     /// Whether it touches bytes of global memory.
@@ -208,7 +221,7 @@ impl Flights {
     pub fn push(&mut self, flight: Flight) -> usize {
         self.shared = join(&join(&self.shared, &flight.writes), &flight.reads);
         self.global = join(&self.global, &flight.global);
-        self.under_way += 1;
+        self.under_way += usize::from(flight.progress != Progress::Done);
         self.list.push(flight);
         self.list.len() - 1
     }

@@ -35,6 +35,13 @@ pub(crate) struct Tracked {
     pub ones: u32,
 }
 
+/// A register of products by warpgroups: what other instructions do with it is followed at run time.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixRegister {
+    pub name: String,
+    pub slot: Slot,
+}
+
 /// A named piece of a small memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
@@ -68,8 +75,14 @@ pub(crate) struct Kernel {
     pub data: Vec<Option<Slot>>,
     /// Where products have their elements, for each kind of product once.
     pub places: Vec<crate::matrix::places::Places>,
-    /// Tracked registers that `FlowInit` reads.
+    /// Lists of tracked registers, and of matrix registers.
     pub flows: Vec<u32>,
+    /// Whether it has instructions of products by warpgroups.
+    pub warpgroups: bool,
+    /// These products.
+    pub wgmmas: Vec<op::Wgmma>,
+    /// The registers of these, and all that moves connect with them.
+    pub matrix_registers: Vec<MatrixRegister>,
     pub calls: Vec<op::CallSite>,
     pub bulks: Vec<op::Bulk>,
     pub functions: Vec<op::Callee>,

@@ -184,7 +184,9 @@ impl Visitor<'_> {
             | Op::MarkInit { .. }
             | Op::FlowInit { .. }
             | Op::LoadedInit { .. }
-            | Op::StoredInit { .. } => {}
+            | Op::StoredInit { .. }
+            // And so do those of products by warpgroups.
+            | Op::MatrixTouch { .. } => {}
             Op::FlowSelect { p, .. } => self.pred_ref(p),
             Op::Mov { d, a } => self.narrows(d, &mut [a]),
             Op::MovWide { d, a } => self.wides(d, &mut [a]),
@@ -335,6 +337,10 @@ impl Visitor<'_> {
                 self.list(mma.data + d as u32, a + b + c, Read);
                 self.list(mma.data, d, Write);
             }
+            Op::Wgmma { data, sums, others, .. } => {
+                self.list(*data, usize::from(*sums), Both);
+                self.list(*data + u32::from(*sums), usize::from(*others), Read);
+            }
             // Parts of a register go through it one after the other.
             Op::MatrixAccess(access) => {
                 self.address(&mut access.address);
@@ -351,6 +357,9 @@ impl Visitor<'_> {
             Op::Bulk { data, count, .. } => self.list(*data, usize::from(*count), Read),
             Op::ClusterBarrier(_)
             | Op::SetRegisters { .. }
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::WgmmaWait { .. }
             | Op::CommitCopies
             | Op::CommitBulk
             | Op::WaitBulk { .. }

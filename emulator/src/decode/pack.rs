@@ -63,6 +63,8 @@ impl Free {
     fn new(kernel: &mut Kernel) -> Free {
         let mut fixed = fixed(kernel);
         fixed.extend(kernel.tracked.iter().map(|tracked| tracked.slot));
+        // Products read and write these at some later time.
+        fixed.extend(kernel.matrix_registers.iter().map(|register| register.slot));
         let mut free = SortedSet::new();
         for inst in &mut kernel.code {
             visit(inst, &mut kernel.data, &mut |slot, _| {

@@ -75,6 +75,7 @@ fn treats_lanes_differently(inst: &Inst) -> bool {
         | Op::ThreadCopy(_)
         | Op::Mbarrier(_)
         | Op::Mma(_)
+        | Op::Wgmma { .. }
         | Op::MatrixAccess(_)
         | Op::MatrixTranspose { .. }
         | Op::FragmentAccess(_)

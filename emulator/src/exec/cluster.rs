@@ -38,6 +38,14 @@ impl Env<'_> {
             self.registers.resize_with(ctas, Default::default);
             self.registers.iter_mut().for_each(|registers| registers.reset(warps, at_launch));
         }
+        if cx.kernel.warpgroups {
+            self.warpgroups.resize_with(ctas, Default::default);
+            self.warpgroups.iter_mut().for_each(|groups| groups.reset(warps));
+            self.product_agents.clear();
+            self.product_agents.resize(ctas * warps, None);
+            self.swizzles.clear();
+            self.swizzles.resize(self.shared.len().div_ceil(4), None);
+        }
         if self.has_peers() {
             let lanes = |warp: usize| u32::MAX >> (32 - (threads - warp as u32 % warps as u32 * 32).min(32));
             self.cluster.reset((0..ctas * warps).map(lanes));
@@ -186,6 +194,7 @@ impl Env<'_> {
                 self.report_thread(Kind::RegisterMisuse, change.pc, thread, facts);
             }
         }
+        super::wgmma::finish(self);
         if self.cx.ctas() == 1 || !self.cx.options.sanitizers.races {
             return;
         }

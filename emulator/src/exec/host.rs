@@ -11,6 +11,7 @@ use super::request::Touch;
 use crate::decode::op::{Access, FastCvt, Inst, Mma, Op, Part, PredRef, Space};
 use crate::lanes::int::{self, Int2, IntCompare, Width};
 use crate::lanes::{Mask, float};
+use crate::warpgroup::Pending;
 
 /// Operations by number: those of `quick`, and then what executes all operations of a [`Part`].
 const NUMBERS: usize = QUICK + Part::COUNT;
@@ -29,6 +30,7 @@ pub(crate) struct Host {
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
     pub(super) access: Move,
     pub(super) product: fn(&mut Warp, &Env<'_>, &Mma),
+    pub(super) warpgroup_product: fn(&mut Warp, &Env<'_>, &mut Pending),
     /// [`Warp::access_global_words`] and [`Warp::access_shared_words`], each to load and to store.
     pub(super) words: [[MoveWords; 2]; 2],
 }
@@ -69,6 +71,7 @@ macro_rules! host {
             partly: |warp, host, inst, part, run| warp.partly(host, inst, part, run),
             access: |warp, env, pc, access, touch, run| warp.access(env, pc, access, touch, run),
             product: |warp, env, mma| warp.mma(env, mma),
+            warpgroup_product: |warp, env, pending| warp.multiply(env, pending),
             words: [
                 [
                     |warp, env, pc, access| warp.access_global_words(env, pc, access, Touch::Load),

@@ -6,7 +6,7 @@ use super::access::check_small;
 use super::cluster::cluster_places;
 use super::env::{Env, Halt};
 use super::request::{Request, Shape, Touch};
-use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
+use crate::decode::op::{Access, FragmentAccess, Inst, MatrixAccess, Mma, Op, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes, row};
 use crate::matrix::{fragment, model};
 
@@ -20,6 +20,19 @@ impl Warp {
         if let Some(slot) = env.cx.kernel.data[first as usize + n] {
             self.put(slot, lane, value);
         }
+    }
+
+    /// A matrix instruction by all lanes of a warp.
+    #[inline(never)]
+    pub(super) fn matrix(&mut self, env: &mut Env<'_>, inst: &Inst, pc: u32) -> Result<(), Halt> {
+        match inst.op {
+            Op::Mma(ref mma) => (env.cx.host.product)(self, env, mma),
+            Op::MatrixAccess(ref access) => self.matrix_access(env, pc, access)?,
+            Op::FragmentAccess(ref access) => self.fragment_access(env, pc, access)?,
+            Op::MatrixTranspose { d, a } => self.transpose_matrix(d, a),
+            _ => self.warpgroup(env, inst, pc)?,
+        }
+        Ok(())
     }
 
     /// `mma`, `wmma.mma` by all lanes.
@@ -54,7 +67,7 @@ impl Warp {
 
     /// Puts the elements of `bits` bits in registers to their places in a matrix.
     #[inline(always)]
-    fn gather(&self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &mut [u32]) {
+    pub(super) fn gather(&self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &mut [u32]) {
         let mask = u32::MAX >> (32 - bits);
         let each = (32 / bits) as usize;
         for (slot, places) in slots.iter().zip(places.chunks_exact(each)) {
@@ -73,7 +86,7 @@ impl Warp {
 
     /// Puts the elements of a matrix into registers, those of `bits` bits together.
     #[inline(always)]
-    fn scatter(&mut self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &[u32]) {
+    pub(super) fn scatter(&mut self, slots: &[Option<Slot>], places: &[[u16; LANES]], bits: u32, all: &[u32]) {
         let mask = u32::MAX >> (32 - bits);
         let each = (32 / bits) as usize;
         for (slot, places) in slots.iter().zip(places.chunks_exact(each)) {
@@ -111,7 +124,7 @@ impl Warp {
     }
 
     /// `movmatrix.trans`: lane 4g + q holds elements (g, 2q) and (g, 2q + 1).
-    pub(super) fn transpose_matrix(&mut self, d: u32, a: u32) {
+    fn transpose_matrix(&mut self, d: u32, a: u32) {
         let source: [u32; LANES] = std::array::from_fn(|lane| self.get(Slot::Narrow(a), lane) as u32);
         let element = |row: usize, col: usize| source[4 * row + col / 2] >> (16 * (col % 2)) & 0xffff;
         for lane in 0..LANES {
@@ -123,7 +136,7 @@ impl Warp {
 
     /// `ldmatrix`, `stmatrix`. Every lane accesses the words that it receives or gives; rows are found by the addresses
     /// of other lanes.
-    pub(super) fn matrix_access(&mut self, env: &mut Env<'_>, pc: u32, op: &MatrixAccess) -> Result<(), Halt> {
+    fn matrix_access(&mut self, env: &mut Env<'_>, pc: u32, op: &MatrixAccess) -> Result<(), Halt> {
         let rows = self.addresses(&op.address);
         let space = if op.generic { Space::Generic } else { Space::Shared };
         // The row addresses must be aligned, whichever word a lane takes.
@@ -175,7 +188,7 @@ impl Warp {
     }
 
     /// `wmma.load`, `wmma.store`, register by register.
-    pub(super) fn fragment_access(&mut self, env: &mut Env<'_>, pc: u32, op: &FragmentAccess) -> Result<(), Halt> {
+    fn fragment_access(&mut self, env: &mut Env<'_>, pc: u32, op: &FragmentAccess) -> Result<(), Halt> {
         let touch = if op.store { Touch::Store } else { Touch::Load };
         let base = self.addresses(&op.address);
         let [length, count] = op.extents.map(usize::from);

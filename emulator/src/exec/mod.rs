@@ -41,6 +41,7 @@ mod request;
 mod shared;
 mod step;
 mod undefined;
+mod wgmma;
 
 pub(crate) use fragments::Wait;
 pub(crate) use global::report_cross;
@@ -75,6 +76,10 @@ pub(crate) struct Warp {
     pub local_initialised: Vec<[u8; LANES]>,
     /// The matrices of the product that is computed.
     products: crate::matrix::model::Scratch,
+    /// The last wait for an mbarrier, if all its lanes named one: address, instruction, lanes, epoch.
+    polled: Option<(u64, u32, Mask, u32)>,
+    /// Products of its warpgroup.
+    under_way: crate::warpgroup::Products,
     /// Calls that have not returned.
     stacks: call::Stacks,
     /// Lanes of the warp that exist.
@@ -133,6 +138,7 @@ impl Warp {
         self.favoured = 0;
         self.turns.clear();
         self.yielded = None;
+        self.polled = None;
         self.carry = 0;
         self.perturb = env.cx.options.perturb;
         let fresh = !std::mem::replace(&mut self.used, true);
@@ -158,6 +164,9 @@ impl Warp {
             self.written.clear();
             self.written.resize(kernel.tracked.len(), 0);
             self.undefined.reset(kernel.tracked.len());
+        }
+        if kernel.warpgroups {
+            self.under_way.reset(kernel.matrix_registers.len());
         }
         for register in &kernel.tracked {
             match register.slot {

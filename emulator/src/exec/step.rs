@@ -5,7 +5,7 @@ use super::env::{Env, Facts, Halt};
 use super::fragments::Flow;
 use super::{Wait, Warp, bulk};
 use crate::decode::Kernel;
-use crate::decode::op::{Clock, Inst, Op, Slot};
+use crate::decode::op::{Inst, Op, Slot};
 use crate::lanes::{LANES, Mask, Wide, count, lanes, row};
 use crate::report::Kind;
 
@@ -69,7 +69,17 @@ impl Warp {
             Op::Mapa(ref op) => self.mapa(env, pc, op, run)?,
             Op::ClusterBarrier(op) => return self.cluster_barrier(env, pc, op, run),
             Op::SetRegisters { count, inc } => return self.set_registers(env, pc, (count, inc), run),
-            Op::Mma(_) | Op::MatrixAccess(_) | Op::MatrixTranspose { .. } | Op::FragmentAccess(_) => {
+            Op::MatrixTouch { first, reads, writes, renames } => {
+                self.touch_matrix(env, pc, (first, reads, writes), renames);
+            }
+            Op::Mma(_)
+            | Op::MatrixAccess(_)
+            | Op::MatrixTranspose { .. }
+            | Op::FragmentAccess(_)
+            | Op::Wgmma { .. }
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::WgmmaWait { .. } => {
                 // All lanes of the warp, at one instruction.
                 if run != self.live {
                     return Ok(Flow::Park(run, Wait::Warp));
@@ -77,13 +87,7 @@ impl Warp {
                 if !self.whole_warp(env, pc) {
                     return Err(Halt);
                 }
-                match inst.op {
-                    Op::Mma(ref mma) => (env.cx.host.product)(self, env, mma),
-                    Op::MatrixAccess(ref access) => self.matrix_access(env, pc, access)?,
-                    Op::FragmentAccess(ref access) => self.fragment_access(env, pc, access)?,
-                    Op::MatrixTranspose { d, a } => self.transpose_matrix(d, a),
-                    _ => {}
-                }
+                self.matrix(env, inst, pc)?;
             }
             Op::Collective { op, members } => {
                 if run == self.live {
@@ -104,14 +108,8 @@ impl Warp {
             Op::StoredInit { first, count } => self.stored_init(env, (first, count), run),
             Op::FlowSelect { register, p, a, b } => self.flow_select(register, p, (a, b), run),
             Op::Clock { d, which } => {
-                let value = match which {
-                    Clock::Low => time & 0xffff_ffff,
-                    Clock::High => time >> 32,
-                    Clock::Full => time,
-                };
-                for lane in lanes(run) {
-                    self.put(d, lane, value);
-                }
+                let value = which.of(time);
+                lanes(run).for_each(|lane| self.put(d, lane, value));
             }
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),

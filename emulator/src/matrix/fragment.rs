@@ -9,7 +9,10 @@
 //! | A, m = 16 | g + 8 (r mod 2) | q·e + i + 4e·⌊r/2⌋ |
 //! | A, m = 8 | g | q·e + i + 4e·r |
 //! | B | q·e + i + 4e·r | g |
-//! | C, D | g + 8 ⌊j/2⌋ | 2q + j mod 2, for element j of the lane |
+//! | C, D | g + 8 (⌊j/2⌋ mod 2) | 2q + j mod 2 + 8 ⌊j/4⌋, for element j of the lane |
+//!
+//! A warp's share of a product by a warpgroup, 16 rows of the 64, is laid out by the same formulas (9.7.15.5.1); there
+//! C and D have n up to 256.
 
 /// Elements of A: row and column of element `i` (of `e`) in register `r`.
 #[inline(always)]
@@ -27,7 +30,7 @@ pub fn mma_b(e: usize, lane: usize, r: usize, i: usize) -> (usize, usize) {
 /// Element `j` of a lane's part of C or D.
 #[inline(always)]
 pub fn mma_c(lane: usize, j: usize) -> (usize, usize) {
-    (lane / 4 + 8 * (j / 2), lane % 4 * 2 + j % 2)
+    (lane / 4 + 8 * (j / 2 % 2), lane % 4 * 2 + j % 2 + 8 * (j / 4))
 }
 
 /// Element `j` of a lane's `count` elements of a `wmma` fragment, as its number in the matrix: in the order of memory

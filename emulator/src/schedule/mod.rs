@@ -88,6 +88,7 @@ impl Outcome {
                     | Op::LoadedInit { .. }
                     | Op::StoredInit { .. }
                     | Op::FlowSelect { .. }
+                    | Op::MatrixTouch { .. }
                     | Op::Fence(Fence { implied: true, .. })
             );
             if check {

@@ -65,6 +65,24 @@ class Case:
         return self
 
 
+    def map(self, kind, box, initial=None, want=None, bound=0.0, shape=None):
+        """A map of a matrix in boxes of at most 128 bytes of a row, permuted by as many."""
+        shape = np.shape(initial) if initial is not None else shape
+        self.buffer(initial, want, bound, kind)
+        self.json["args"][-1]["map"] = dict(kind=kind, rows=shape[0], columns=shape[1], box=list(box))
+        return self
+
+    def tensor(self, kind, box, initial=None, want=None, bound=0.0, shape=None):
+        """The same with the matrix's sizes and strides, as Triton passes them."""
+        self.map(kind, box, initial, want, bound, shape)
+        shape = np.shape(initial) if initial is not None else shape
+        for value in shape:
+            self.scalar(value)
+        for value in (shape[1], 1):
+            self.scalar(value, np.int64)
+        return self
+
+
 def f32(*shape, scale=1.0):
     return (rng.standard_normal(shape) * scale).astype(np.float32)
 
@@ -574,12 +592,13 @@ def triton():
 def write(folder):
     import algorithms
     import collective
+    import hopper
     import language
     import numeric
     import programs
     import walks
 
-    subjects = (collective, walks, numeric, language, programs, algorithms)
+    subjects = (collective, walks, numeric, language, programs, algorithms, hopper)
 
     own = (basic, reductions, rows, histograms, integers, control, tensor, asynchronous, mathematics, faults, triton)
     for family in (*own, *(family for subject in subjects for family in subject.FAMILIES)):

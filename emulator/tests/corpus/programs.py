@@ -9,7 +9,7 @@ from walks import philox
 H = 2.0**-11  # unit roundoff of f16
 
 
-def attention():
+def attention(name="flash", ptx="triton/flash.ptx", shared=64 * 1024):
     length, heads, d = 100, 2, 64
     q, k, v = (rng.standard_normal((heads, length, d)).astype(np.float16) for _ in range(3))
     scale = np.float32(1 / 8)
@@ -26,7 +26,7 @@ def attention():
     each = off + H + 2.0**-21 + (length + 10) * u
     bound = 2 * each * (p / total @ np.abs(wide[2])) + H * np.abs(want) + 2.0**-24
     lse = (top + np.log(total))[:, :, 0]
-    Case("flash", "triton/flash.ptx", "flash", (2, heads), 128, 64 * 1024).buffer(q).buffer(k).buffer(v).buffer(None, want, bound, "f16").buffer(
+    Case(name, ptx, "flash", (2, heads), 128, shared).buffer(q).buffer(k).buffer(v).buffer(None, want, bound, "f16").buffer(
         None, lse, (off + 2.0**-20 + (length + 10) * u)[:, :, 0] + 4 * u * np.abs(lse), "f32").scalar(length).scalar(scale, np.float32).null(2)
 
 

@@ -17,6 +17,7 @@ mod matrix;
 mod memory;
 mod sync;
 mod warp;
+mod wgmma;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,8 @@ fn is_ours(op: Op) -> bool {
 }
 
 fn demos() -> Vec<Demo> {
-    [memory::demos(), sync::demos(), copies::demos(), warp::demos(), control::demos(), matrix::demos()].concat()
+    [memory::demos(), sync::demos(), copies::demos(), warp::demos(), control::demos(), matrix::demos(), wgmma::demos()]
+        .concat()
 }
 
 /// What a program of one instruction is refused with; none if it decodes.

@@ -7,14 +7,14 @@ use tilewright_ptx::{Modifier, ScalarType};
 use super::demo::{Demo, ROW, head, spread};
 
 /// The elements of a type: bits of each, and those of a small integer.
-fn bits_of(ty: ScalarType) -> u32 {
+pub fn bits_of(ty: ScalarType) -> u32 {
     match ty {
         ScalarType::Tf32 => 32,
         ty => ty.bits(),
     }
 }
 
-fn encode(ty: ScalarType, value: i64) -> u64 {
+pub fn encode(ty: ScalarType, value: i64) -> u64 {
     let float = value as f32;
     match ty {
         ScalarType::F16 => u64::from(half::f16::from_f32(float).to_bits()),
@@ -29,7 +29,7 @@ fn encode(ty: ScalarType, value: i64) -> u64 {
 }
 
 /// Small elements that a type has.
-fn element(ty: ScalarType, seed: usize) -> i64 {
+pub fn element(ty: ScalarType, seed: usize) -> i64 {
     let mixed = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     match ty {
         ScalarType::B1 => (mixed % 2) as i64,

@@ -66,6 +66,9 @@ impl Lowering<'_> {
         }
         let insts: Vec<&Source> =
             items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
+        self.matrix_registers(&insts).map_err(|Refusal(why)| {
+            unsupported(function.line, format!("function `{}`", function.name), "9.7.15", why)
+        })?;
         let number = self.module.functions.iter().position(|other| std::ptr::eq(other, function)).unwrap_or(0);
         let guesses = guess::guesses(&insts, |reg| self.kept.contains(&(number, reg)));
         let (mut index, mut number) = (0, 0);
@@ -185,6 +188,7 @@ impl Lowering<'_> {
         if stores_local {
             self.stored_undefined(inst, unproved);
         }
+        self.touches(inst);
         self.lower(inst).map_err(explain)?;
         for (element, reg) in writes.into_iter().enumerate() {
             let Some(register) = self.tracked.get(&reg).copied() else { continue };

@@ -5,10 +5,9 @@ use tilewright_ptx::{Flag, Inst as Source, MatrixCount, MatrixOrder, Modifier, O
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{FragmentAccess, MatrixAccess, Mma, Op, Slot, Space};
-use crate::matrix::places::Places;
 use crate::matrix::{Element, Product, Sum};
 
-fn element(ty: ScalarType) -> Lowered<Element> {
+pub(super) fn element(ty: ScalarType) -> Lowered<Element> {
     use ScalarType::*;
     Ok(match ty {
         F16 => Element::F16,
@@ -23,7 +22,7 @@ fn element(ty: ScalarType) -> Lowered<Element> {
     })
 }
 
-fn sum(ty: ScalarType) -> Lowered<Sum> {
+pub(super) fn sum(ty: ScalarType) -> Lowered<Sum> {
     Ok(match ty {
         ScalarType::F16 => Sum::F16,
         ScalarType::F32 => Sum::F32,
@@ -58,7 +57,7 @@ impl Lowering<'_> {
             Matrix::WmmaLoad => self.fragment_access(inst, false),
             Matrix::WmmaStore => self.fragment_access(inst, true),
             Matrix::WgmmaFence | Matrix::WgmmaCommitGroup | Matrix::WgmmaWaitGroup | Matrix::WgmmaMmaAsync => {
-                refuse("products by a warpgroup are not supported yet")
+                self.wgmma(matrix, inst)
             }
         }
     }
@@ -105,13 +104,8 @@ impl Lowering<'_> {
         let data = self.push(slots);
         let columns = columns(inst);
         let wmma = wmma.then(|| [columns.first() == Some(&true), columns.get(1) == Some(&true)]);
-        let places = &mut self.kernel.places;
-        let known = places.iter().position(|places| places.is_of(&product, wmma, counts));
-        let number = known.unwrap_or_else(|| {
-            places.push(Places::new(&product, wmma, counts));
-            places.len() - 1
-        });
-        self.emit(Op::Mma(Mma { product, wmma, data, counts, places: number as u32 }));
+        let places = self.places_of(&product, wmma, counts);
+        self.emit(Op::Mma(Mma { product, wmma, data, counts, places }));
         Ok(())
     }
 

@@ -14,6 +14,7 @@ mod logic;
 mod matrix;
 mod memory;
 mod values;
+mod wgmma;
 
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
@@ -111,6 +112,8 @@ pub(super) struct Lowering<'a> {
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
     tracked: SortedMap<RegId, u32>,
+    /// Registers of products by warpgroups, by number in the kernel's list.
+    matrix_registers: SortedMap<RegId, u32>,
     /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
     pub(super) guess: bool,
     /// See [`super::guess::kept`].
@@ -182,6 +185,7 @@ impl<'a> Lowering<'a> {
             table_fixes: Vec::new(),
             guard: None,
             tracked: SortedMap::new(),
+            matrix_registers: SortedMap::new(),
             guess: false,
             kept,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },

@@ -60,3 +60,23 @@ pub struct FragmentAccess {
     /// A row for parts of a register.
     pub scratch: Narrow,
 }
+
+/// `wgmma.mma_async`: what does not change from one execution to the next. Its operands are data slots: D, A if that is
+/// in registers, then the descriptors of those of A and B that are in shared memory, and whether D is added to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wgmma {
+    /// What a warp computes: 16 of the 64 rows.
+    pub product: Product,
+    /// Registers of D, and of A where that is in registers.
+    pub counts: [u8; 2],
+    /// Whether the predicate that adds to D is negated.
+    pub add_negated: bool,
+    /// Whether A and B are negated.
+    pub negate: [bool; 2],
+    /// Whether A and B are transposed: neighbours along m or n lie together in memory, not those along k.
+    pub across: [bool; 2],
+    /// Number of its [`crate::matrix::places::Places`] in the kernel's list.
+    pub places: u32,
+    /// Number in the kernel's list of flows of the first matrix register; there are as many as registers.
+    pub registers: u32,
+}

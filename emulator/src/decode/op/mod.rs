@@ -21,7 +21,7 @@ pub use bulk::{BULK_OPERANDS, Bulk, BulkFn};
 pub use call::{CallSite, Callee, Library, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
-pub use matrix::{FragmentAccess, MatrixAccess, Mma};
+pub use matrix::{FragmentAccess, MatrixAccess, Mma, Wgmma};
 pub use memory::{Access, Address, Atomic, AtomicFn, Fence, Space, Strength};
 pub use part::Part;
 pub use slot::{Comparison, Logic, Narrow, PredRef, PredSlot, Slot, WideSlot};
@@ -399,6 +399,29 @@ pub enum Op {
     },
     /// `mma`, `wmma.mma`.
     Mma(Mma),
+    /// `wgmma.mma_async`: number in the kernel's list, and its data slots: those that it writes, then the others.
+    Wgmma {
+        site: u32,
+        data: u32,
+        sums: u8,
+        others: u8,
+    },
+    /// `wgmma.fence`.
+    WgmmaFence,
+    /// `wgmma.commit_group`.
+    WgmmaCommit,
+    /// `wgmma.wait_group`: until at most `keep` groups are pending.
+    WgmmaWait {
+        keep: u32,
+    },
+    /// The next instruction reads the first of these matrix registers and writes the rest; numbers in the list of
+    /// flows. If it only moves them, it gives what is in them another name.
+    MatrixTouch {
+        first: u32,
+        reads: u16,
+        writes: u16,
+        renames: bool,
+    },
     /// `ldmatrix`, `stmatrix`.
     MatrixAccess(MatrixAccess),
     /// `movmatrix.trans`.

@@ -89,6 +89,11 @@ impl Op {
             | Op::ClusterBarrier(_)
             | Op::SetRegisters { .. }
             | Op::Mma(_)
+            | Op::Wgmma { .. }
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::WgmmaWait { .. }
+            | Op::MatrixTouch { .. }
             | Op::MatrixAccess(_)
             | Op::MatrixTranspose { .. }
             | Op::FragmentAccess(_)

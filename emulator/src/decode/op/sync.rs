@@ -162,3 +162,14 @@ pub enum Clock {
     /// All 64.
     Full,
 }
+
+impl Clock {
+    /// What it shows at this time.
+    pub fn of(self, time: u64) -> u64 {
+        match self {
+            Clock::Low => time & 0xffff_ffff,
+            Clock::High => time >> 32,
+            Clock::Full => time,
+        }
+    }
+}

@@ -8,7 +8,7 @@ use tilewright_kernel::tensor_map::GRANULE;
 use super::{Issue, stop, words_of};
 use crate::bulk::flight::{Cargo, Issuer, Token, Way, overlap};
 use crate::bulk::tile::Span;
-use crate::decode::op::Space;
+use crate::decode::op::{Op, Space};
 use crate::exec::access::{shared_location, small_location};
 use crate::exec::env::{Env, Facts, Halt};
 use crate::exec::global::global_location;
@@ -136,8 +136,13 @@ pub(super) fn check_flights(env: &mut Env<'_>, issue: &Issue) {
     if !issue.store() && !issue.updates() {
         let clocks = &env.clocks;
         env.bulk.forget(|old| {
-            let inside = shared.start <= old.writes.start && old.writes.end <= shared.end;
-            inside && old.way == Way::In && clocks.knows(issuer.warp as usize, old.finished.agent, old.finished.number)
+            let bytes = match old.way {
+                Way::In => &old.writes,
+                Way::Product => &old.reads,
+                _ => return false,
+            };
+            let inside = shared.start <= bytes.start && bytes.end <= shared.end;
+            inside && clocks.knows(issuer.warp as usize, old.finished.agent, old.finished.number)
         });
     }
     if let Some((space, at, other, writes)) = found {
@@ -197,16 +202,21 @@ pub(super) fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
 }
 
 #[cold]
-fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: Location, flaw: Flaw) {
+pub(in crate::exec) fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: Location, flaw: Flaw) {
     let Flaw { conflict, sight } = flaw;
     let thread = env.thread_of(conflict.warp, conflict.lane);
+    let code = &env.cx.kernel.code;
+    let op = |pc: u32| &code[pc as usize].op;
     let (kind, detail) = match sight {
+        Sight::Unfenced if matches!((op(issuer.pc), op(conflict.pc)), (Op::Wgmma { .. }, Op::ThreadCopy(_))) => {
+            (Kind::UnfencedCopy, String::new())
+        }
         Sight::Unfenced => {
-            let detail = "the write is ordered before the copy, but no `fence.proxy.async` stands between them";
+            let detail = "the write is ordered before it, but no `fence.proxy.async` stands between them";
             (Kind::MissingProxyFence, detail.to_owned())
         }
         Sight::FencedLate => {
-            let detail = "the thread that issues the copy executes `fence.proxy.async`; the one that wrote does not";
+            let detail = "the thread that issues it executes `fence.proxy.async`; the one that wrote does not";
             (Kind::LateProxyFence, detail.to_owned())
         }
         Sight::Unordered | Sight::Visible => (Kind::Race, String::new()),

@@ -21,7 +21,7 @@ const LATE: u32 = 16;
 
 /// When copies happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Timing {
+pub(in crate::exec) enum Timing {
     /// When they are issued.
     Earliest,
     /// When somebody waits and nothing else changes.
@@ -31,7 +31,7 @@ enum Timing {
 }
 
 /// Every fourth seed has all copies at once, every fourth all as late as possible.
-fn timing(env: &Env<'_>) -> Timing {
+pub(in crate::exec) fn timing(env: &Env<'_>) -> Timing {
     match env.cx.options.seed % 4 {
         0 => Timing::Earliest,
         1 => Timing::Latest,
@@ -75,6 +75,8 @@ fn move_bytes(env: &mut Env<'_>, index: usize, to: Progress) -> Result<(), Halt>
             put_down(env, &cargo);
             signal(env, index, cargo.image.len())
         }
+        // Its warp reads when it multiplies.
+        Way::Product => Ok(()),
         Way::Across => {
             pick_up(env, &mut cargo.image, (cargo.source, Swizzle::None));
             put_down(env, &cargo);
@@ -109,6 +111,12 @@ fn pick_up(env: &Env<'_>, image: &mut [u8], (tile, swizzle): (u32, Swizzle)) {
 
 /// Writes the tile of a load to shared memory.
 fn put_down(env: &mut Env<'_>, cargo: &Cargo) {
+    if !env.swizzles.is_empty() {
+        let chunks = cargo.tile as usize / GRANULE as usize..;
+        let count = cargo.image.len().div_ceil(GRANULE as usize);
+        let permuted = (cargo.swizzle != Swizzle::None).then_some(cargo.swizzle);
+        env.swizzles[chunks].iter_mut().take(count).for_each(|swizzle| *swizzle = permuted);
+    }
     for (chunk, at) in cargo.image.chunks(GRANULE as usize).zip((cargo.tile..).step_by(GRANULE as usize)) {
         let words = &mut env.shared[cargo.swizzle.apply(at) as usize / 4..];
         for (bytes, word) in chunk.chunks_exact(4).zip(words) {
@@ -269,8 +277,8 @@ pub(crate) fn finish(env: &mut Env<'_>) -> bool {
         let late = |owner: &&u32| !env.peers.outlived(**owner, env.clocks.component(agent), number);
         flight.owners.iter().find(late).map(|owner| Left::Elsewhere(*owner))
     };
-    let open: Vec<(Issuer, bool, Left)> = (env.bulk.list().iter())
-        .filter_map(|flight| left(flight).map(|left| (flight.issuer, flight.is_store(), left)))
+    let open: Vec<(Issuer, Way, Left)> = (env.bulk.list().iter())
+        .filter_map(|flight| left(flight).map(|left| (flight.issuer, flight.way, left)))
         .collect();
     for index in 0..env.bulk.list().len() {
         if move_bytes(env, index, Progress::Done).is_err() {
@@ -280,14 +288,18 @@ pub(crate) fn finish(env: &mut Env<'_>) -> bool {
     if !tracked {
         return true;
     }
-    for (issuer, store, left) in open {
-        let (kind, detail) = match (left, store) {
+    for (issuer, way, left) in open {
+        let (kind, detail) = match (left, way) {
             (Left::Elsewhere(owner), _) => (Kind::PeerExited, env.gone(owner)),
-            (Left::Open, true) => (
+            (Left::Open, Way::Product) => (
+                Kind::UnfinishedProduct,
+                "the block has ended, and the warp has not waited for the product's group".to_owned(),
+            ),
+            (Left::Open, Way::Out) => (
                 Kind::UnfinishedCopy,
                 "the block has ended, and the thread has not waited until its shared memory was read".to_owned(),
             ),
-            (Left::Open, false) => (
+            (Left::Open, _) => (
                 Kind::UnfinishedCopy,
                 "the block has ended, and nobody has waited for the phase of the mbarrier that the copy completes"
                     .to_owned(),

@@ -12,8 +12,9 @@ mod operands;
 
 use std::ops::Range;
 
+pub(super) use checks::report_flaw;
+pub(super) use engine::{Timing, commit, meet_global, meet_shared, needed, proxy_fence, timing, wait};
 pub(crate) use engine::{advance, finish};
-pub(super) use engine::{commit, meet_global, meet_shared, needed, proxy_fence, wait};
 
 use checks::{check_accesses, check_extent, check_flights, check_source};
 use operands::{across, line, put, target, tensor_map, tiled};
@@ -87,7 +88,7 @@ impl Issue {
         match self.way() {
             Way::Out => [NOTHING, self.shared()],
             Way::Across => [self.shared(), source..source + self.bytes],
-            Way::In | Way::Reduce(..) => [self.shared(), NOTHING],
+            Way::In | Way::Reduce(..) | Way::Product => [self.shared(), NOTHING],
         }
     }
 
@@ -238,6 +239,7 @@ impl Warp {
             way: issue.way(),
             writes: written,
             reads: read,
+            chunks: Vec::new(),
             owners: [issue.owner, if issue.way() == Way::Across { env.rank as u32 } else { issue.owner }],
             global: start..end,
             cargo: issue.cargo,

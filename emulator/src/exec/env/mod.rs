@@ -11,6 +11,7 @@ pub(crate) use finding::Facts;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
+use tilewright_kernel::tensor_map::Swizzle;
 use tilewright_ptx::SpecialReg;
 
 use super::copy::Copies;
@@ -34,6 +35,7 @@ use crate::shadow::grid::{Grid, View};
 use crate::shadow::line::Lines;
 use crate::shadow::order::Order;
 use crate::sync::Barriers;
+use crate::warpgroup::Warpgroups;
 
 /// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
 pub(crate) const MOST_PRINTED: usize = 1 << 20;
@@ -156,6 +158,11 @@ pub(crate) struct Env<'a> {
     /// Of each CTA.
     pub barriers: Vec<Barriers>,
     pub registers: Vec<Registers>,
+    pub warpgroups: Vec<Warpgroups>,
+    /// The agent that counts the groups of products of each warp that has any.
+    pub product_agents: Vec<Option<usize>>,
+    /// How the last bulk copy permuted each 16-byte chunk of shared memory, if it did, in kernels that ask.
+    pub swizzles: Vec<Option<Swizzle>>,
     pub cluster: ClusterBarrier,
     pub peers: Peers,
     pub mbarriers: Mbarriers,
@@ -199,6 +206,9 @@ impl<'a> Env<'a> {
             order: Order::default(),
             barriers: Vec::new(),
             registers: Vec::new(),
+            warpgroups: Vec::new(),
+            product_agents: Vec::new(),
+            swizzles: Vec::new(),
             cluster: ClusterBarrier::default(),
             peers: Peers::default(),
             mbarriers: Mbarriers::default(),
@@ -239,7 +249,8 @@ impl<'a> Env<'a> {
             }
         }
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
-        self.clocks.reset(all, self.cx.options.sanitizers.races, !self.cx.kernel.bulks.is_empty());
+        let (kernel, tracked) = (self.cx.kernel, self.cx.options.sanitizers.races);
+        self.clocks.reset(all, tracked, !kernel.bulks.is_empty() || kernel.warpgroups);
         self.lines.reset();
         self.order.reset(all);
         self.barriers.resize_with(ctas, Barriers::default);

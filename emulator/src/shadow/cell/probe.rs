@@ -76,6 +76,15 @@ impl Cells {
         }
     }
 
+    /// Whether a thread has written a part of a word since its accesses were forgotten.
+    pub fn is_written(&self, word: usize) -> bool {
+        match self.detail[word].checked_sub(1).map(|at| &self.details[at as usize]) {
+            None => self.writes[word] != 0,
+            Some(Detail::Word(cell)) => cell.write != 0,
+            Some(Detail::Bytes(cells)) => cells.iter().any(|cell| cell.write != 0),
+        }
+    }
+
     /// Forgets all accesses to words: a write ordered after them takes their place.
     pub fn forget(&mut self, words: std::ops::Range<usize>) {
         self.writes[words.clone()].fill(0);

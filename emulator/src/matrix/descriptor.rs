@@ -1,0 +1,163 @@
+//! Matrices in shared memory as `wgmma` reads them: the descriptor's bits (PTX manual 9.7.15.5.1.2.2) and where it says
+//! that an element is (9.7.15.5.1.2.1).
+//!
+//! With e the bytes of an element, T = 16 / e, S the bytes of the swizzle's span, element (x, k), where x counts along
+//! m or n, is before the permutation at
+//!
+//! | layout | k contiguous | x contiguous (16-bit elements) |
+//! | --- | --- | --- |
+//! | no swizzle | 16 (x mod 8) + SBO ⌊x/8⌋ + LBO ⌊k/T⌋ + e (k mod T) | 2 (x mod 8) + SBO ⌊x/8⌋ + 16 (k mod 8) + LBO ⌊k/8⌋ |
+//! | S | S (x mod 8) + SBO ⌊x/8⌋ + e k | 2 (x mod S/2) + LBO ⌊x/(S/2)⌋ + S (k mod 8) + SBO ⌊k/8⌋ |
+//!
+//! from the start, which may be inside a pattern. The permutation acts on the address itself; a base offset moves the
+//! pattern's first row.
+
+use std::ops::Range;
+
+use tilewright_kernel::tensor_map::Swizzle;
+
+/// Bits of the descriptor that must be zero.
+const RESERVED: u64 = 0x3ff1_c000_c000_c000;
+/// Bits of an address in units of 16 bytes.
+const UNITS: u64 = 0x3fff;
+/// Addresses wrap after this.
+const WINDOW: u32 = 1 << 18;
+
+/// A decoded descriptor. Offsets are in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Descriptor {
+    /// Where the matrix begins in shared memory.
+    pub start: u32,
+    /// Leading dimension byte offset.
+    pub leading: u32,
+    /// Stride dimension byte offset.
+    pub stride: u32,
+    /// The row of the pattern, in units of 128 bytes, that is its first.
+    pub base: u32,
+    /// How 16-byte chunks are permuted.
+    pub swizzle: Swizzle,
+}
+
+impl Descriptor {
+    /// The fields of a descriptor; none if bits are set that must be zero.
+    pub fn decode(bits: u64) -> Option<Self> {
+        if bits & RESERVED != 0 {
+            return None;
+        }
+        let bytes = |shift: u32| ((bits >> shift & UNITS) << 4) as u32;
+        Some(Descriptor {
+            start: bytes(0),
+            leading: bytes(16),
+            stride: bytes(32),
+            base: (bits >> 49 & 7) as u32,
+            swizzle: [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32][(bits >> 62) as usize],
+        })
+    }
+
+    /// The address of the 16-byte chunk that begins with element (x, k) of `bytes` bytes; `across` if x is contiguous.
+    pub fn chunk(&self, across: bool, bytes: u32, (x, k): (u32, u32)) -> u32 {
+        let span = self.swizzle.span();
+        let offset = match (self.swizzle, across) {
+            (Swizzle::None, false) => x % 8 * 16 + x / 8 * self.stride + k * bytes / 16 * self.leading,
+            (Swizzle::None, true) => x / 8 * self.stride + k % 8 * 16 + k / 8 * self.leading,
+            (_, false) => x % 8 * span + x / 8 * self.stride + k * bytes,
+            (_, true) => {
+                // Powers of two.
+                let wide = span.trailing_zeros() - bytes.trailing_zeros();
+                let within = x & ((1 << wide) - 1);
+                within * bytes + (x >> wide) * self.leading + k % 8 * span + k / 8 * self.stride
+            }
+        };
+        let at = self.start.wrapping_add(offset) % WINDOW;
+        // Rows of the pattern are counted from its own first one.
+        let row = at.wrapping_sub(self.base * 128) % WINDOW;
+        at ^ row ^ self.swizzle.apply(row)
+    }
+
+    /// The chunks of rows `x` (columns of B) of a matrix that is `depth` elements deep: those along k one after the
+    /// other, or, if x is contiguous, those of eight rows (`16 / bytes`) for each k.
+    pub fn chunks(&self, across: bool, bytes: u32, x: Range<u32>, depth: u32, out: &mut Vec<u32>) {
+        let each = 16 / bytes;
+        let [step_x, step_k] = if across { [each, 1] } else { [1, each] };
+        for x in x.step_by(step_x as usize) {
+            out.extend((0..depth).step_by(step_k as usize).map(|k| self.chunk(across, bytes, (x, k))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(swizzle: Swizzle) -> Descriptor {
+        Descriptor { start: 1024, leading: 128, stride: 256, base: 0, swizzle }
+    }
+
+    #[test]
+    fn bits_are_those_of_the_manual() {
+        let code = |swizzle: Swizzle| match swizzle {
+            Swizzle::None => 0u64,
+            Swizzle::B128 => 1,
+            Swizzle::B64 => 2,
+            Swizzle::B32 => 3,
+        };
+        for swizzle in Swizzle::ALL {
+            let bits = 1024 >> 4 | (128 >> 4) << 16 | (256 >> 4) << 32 | 5 << 49 | code(swizzle) << 62;
+            assert_eq!(Descriptor::decode(bits), Some(Descriptor { base: 5, ..descriptor(swizzle) }));
+        }
+        for bit in (14..16).chain(30..32).chain(46..49).chain(52..62) {
+            assert_eq!(Descriptor::decode(1 << bit), None, "bit {bit}");
+        }
+    }
+
+    /// The chunks of every layout are apart, and all of the tile that the offsets say.
+    #[test]
+    fn chunks_fill_their_tile() {
+        for swizzle in Swizzle::ALL {
+            let span = swizzle.span();
+            // 64 rows of two chunks: cores of 8 rows, or a slice of rows of a span.
+            for (across, stride, leading) in [(false, 8 * span, 16 * 64), (true, 8 * span, 0)] {
+                let (stride, leading) = match (swizzle, across) {
+                    (Swizzle::None, false) => (128, 1024),
+                    (Swizzle::None, true) => (256, 128),
+                    (_, false) => (stride, leading),
+                    // Two groups of 8 k in blocks that lie one after the other.
+                    (_, true) => (stride, 16 * span),
+                };
+                let one = Descriptor { leading, stride, ..descriptor(swizzle) };
+                let mut seen = Vec::new();
+                one.chunks(across, 2, 0..64, 16, &mut seen);
+                seen.sort_unstable();
+                let chunks = seen.len();
+                seen.dedup();
+                assert_eq!((chunks, seen.len()), (128, 128), "{swizzle:?} {across}");
+                let pitch = if across { 2048 } else { (8 * span).max(256) * 8 };
+                assert!(seen.iter().all(|at| (1024..1024 + pitch).contains(at)), "{swizzle:?} {across}: {seen:?}");
+            }
+        }
+    }
+
+    /// What a tensor copy puts into shared memory is what the descriptor reads: 64 rows of a span, any slice of them.
+    #[test]
+    fn slices_of_a_copied_tile() {
+        for swizzle in [Swizzle::B32, Swizzle::B64, Swizzle::B128] {
+            let span = swizzle.span();
+            for slice in 0..span / 32 {
+                let at = Descriptor { start: 2048 + 32 * slice, stride: 8 * span, ..descriptor(swizzle) };
+                for (x, k) in (0..64).flat_map(|x| [(x, 0), (x, 8)]) {
+                    let written = swizzle.apply(2048 + x * span + 32 * slice + 2 * k);
+                    assert_eq!(at.chunk(false, 2, (x, k)), written, "{swizzle:?} {slice} ({x}, {k})");
+                }
+            }
+        }
+    }
+
+    /// A pattern that begins in the middle of the address's own: its first row is not permuted.
+    #[test]
+    fn a_base_offset_moves_the_pattern() {
+        let at = Descriptor { start: 1024 + 3 * 128, base: 3, stride: 1024, ..descriptor(Swizzle::B128) };
+        assert_eq!(at.chunk(false, 2, (0, 0)), 1024 + 3 * 128);
+        assert_eq!(at.chunk(false, 2, (1, 0)), 1024 + 4 * 128 + 16);
+        assert_eq!(Descriptor { base: 0, ..at }.chunk(false, 2, (0, 0)), 1024 + 3 * 128 + 48);
+    }
+}
