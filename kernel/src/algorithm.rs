@@ -204,9 +204,17 @@ pub enum Reduction {
     ArgMin,
 }
 
-/// How the terms of a `sum` or `prod` of floats may be bracketed.
+/// How the terms of a `sum`, `prod` or `dot` of floats may be bracketed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
+    /// Any bracketing and order, as tensor cores do it: see [`crate::dot`]. The term is the product of two factors,
+    /// each of them converted from `operand` if that is not the type of the sum.
+    Dot {
+        /// The type of the factors.
+        operand: ElementType,
+        /// `promote n`: terms after which a short accumulator is added to the long one.
+        promote: Option<u32>,
+    },
     /// Any bracketing and order, the same in every run.
     Free,
     /// Terms in ascending order of the axes, one after the other.

@@ -26,6 +26,7 @@
 pub mod algorithm;
 pub mod banks;
 pub mod cluster;
+pub mod dot;
 pub mod element;
 pub mod format;
 pub mod info;

@@ -167,9 +167,13 @@ impl Printed<'_> {
                     Some(or) => (format!("({read} or {})", at_least(self.value(or), PREFIX)), ATOM),
                 }
             }
+            Value::Reduce { order: Order::Dot { operand, promote }, axes, body, .. } => {
+                let promote = promote.map_or_else(String::new, |interval| format!(", promote {interval}"));
+                (format!("dot(|{}| {}{promote})", self.axes(axes), self.factors(operand, body)), ATOM)
+            }
             Value::Reduce { op, order, axes, body } => {
                 let order = match order {
-                    Order::Free => "",
+                    Order::Free | Order::Dot { .. } => "",
                     Order::Ordered => "ordered ",
                     Order::Unordered => "unordered ",
                 };
@@ -178,6 +182,21 @@ impl Printed<'_> {
             Value::Fold { axes, states } => (self.fold(axes, states), ATOM),
             Value::Component { fold, component } => (format!("{}.{component}", self.value(fold).0), ATOM),
             Value::Variable(v) => (format!("%{v}"), ATOM),
+        }
+    }
+
+    /// The term of a `dot`, as it was written: its factors without their conversion.
+    fn factors(&self, operand: ElementType, body: ValueId) -> String {
+        let converted = |inner| self.element(inner) == operand.name() && self.element(body) != operand.name();
+        let factor = |id: ValueId| match self.algorithm.values.get(id as usize) {
+            Some(Value::Cast(inner)) if converted(*inner) => self.value(*inner),
+            _ => self.value(id),
+        };
+        match self.algorithm.values.get(body as usize) {
+            Some(Value::Binary(Binary::Mul, a, b)) => {
+                format!("{} * {}", at_least(factor(*a), PRODUCT), at_least(factor(*b), PREFIX))
+            }
+            _ => self.value(body).0,
         }
     }
 

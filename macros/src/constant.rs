@@ -5,8 +5,8 @@
 //! Cow, `O` Option.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::quote;
-use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Run, Source, Value};
+use quote::{ToTokens, quote};
+use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Order, Run, Source, Value};
 use tilewright_kernel::info::{
     Argument, Dim, DimKind, Entry, KernelInfo, Launch, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
     TensorParameter, Workspace,
@@ -287,7 +287,14 @@ fn value(value: &Value) -> TokenStream {
             quote!(a::Value::Read { source: #source, indices: #indices, or: #or })
         }
         Value::Reduce { op, order, axes, body } => {
-            let (op, order, axes) = (variant(&op), variant(&order), run(axes));
+            let (op, axes) = (variant(&op), run(axes));
+            let order = match order {
+                Order::Dot { operand, promote } => {
+                    let (operand, promote) = (variant(&operand), option(promote.map(|interval| quote!(#interval))));
+                    quote!(Dot { operand: E::#operand, promote: #promote })
+                }
+                plain => variant(&plain).to_token_stream(),
+            };
             quote!(a::Value::Reduce { op: a::Reduction::#op, order: a::Order::#order, axes: #axes, body: #body })
         }
         Value::Fold { axes, states } => {

@@ -113,8 +113,6 @@ pub struct Definition {
     pub equation_spans: Vec<Span>,
     /// What must hold besides that every unguarded read is in bounds; the room of sizes proves it.
     pub obligations: Vec<Obligation>,
-    /// The reductions written as `dot`, which tensor cores may compute.
-    pub dots: Vec<Dot>,
     /// The `launch` statement.
     pub launch: Option<ast::Launch>,
     /// The schedule of each scheduled equation, in source order.
@@ -170,15 +168,6 @@ pub enum Obligation {
         /// The quotient or remainder.
         index: IndexId,
     },
-}
-
-/// A reduction written as `dot`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dot {
-    /// The sum.
-    pub value: ValueId,
-    /// `promote n`: terms after which a short accumulator is added to the long one.
-    pub promote: Option<u32>,
 }
 
 /// The schedule of an equation.
@@ -322,7 +311,6 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         component_spans: nodes.component_spans,
         equation_spans: plan.equations.iter().map(|e| e.span).collect(),
         obligations: nodes.obligations,
-        dots: nodes.dots,
         algorithm: Algorithm {
             indices: nodes.indices.into(),
             values: nodes.values.into(),

@@ -3,7 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, FoldState, Index, IndexId, Run, Value, ValueId};
 
-use super::{Dot, Obligation};
+use super::Obligation;
 use crate::source::Span;
 
 /// Stands in [`Axis::lower`] and [`Axis::upper`] until the range is inferred.
@@ -32,7 +32,6 @@ pub(super) struct Nodes {
     pub component_spans: Vec<Span>,
     pub equations: Vec<Equation>,
     pub obligations: Vec<Obligation>,
-    pub dots: Vec<Dot>,
 }
 
 /// A list position as an id. Lists are shorter than the token stream times a small constant, whose ids are 32 bits.

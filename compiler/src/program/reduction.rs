@@ -7,9 +7,9 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, FoldState, Order, Reduction, Value, ValueId};
 
+use super::Obligation;
 use super::equations::{Context, Hint};
 use super::names::{Local, plain};
-use super::{Dot, Obligation};
 use crate::diag::codes::{
     DotShape, DotType, NotSupportedYet, OrderWithoutEffect, Promotion, PromotionProblem, SeveralAxes, TupleUse,
     TypeMismatch, TypeMismatchAt, WrongTuple,
@@ -42,10 +42,10 @@ impl Context<'_> {
         }
         let depth = self.scope.depth();
         let axes = self.axes(&reduction.axes, false);
-        let body = if kind == ast::ReductionKind::Dot {
-            self.dot_body(&reduction.body)
+        let (body, operand) = if kind == ast::ReductionKind::Dot {
+            self.dot_body(&reduction.body).unzip()
         } else {
-            self.term(kind, &reduction.body, hint)
+            (self.term(kind, &reduction.body, hint), None)
         };
         self.scope.pop_to(depth);
         let body = body?;
@@ -68,13 +68,13 @@ impl Context<'_> {
         let element = if is_search { ElementType::U32 } else { self.nodes.element(body) };
         let first = axes.first().copied();
         let run = self.nodes.axis_list(axes);
-        let value = self.nodes.value(Value::Reduce { op, order: order?, axes: run, body }, element, span);
+        let order = match operand {
+            Some(operand) => Order::Dot { operand, promote: self.promotion(reduction, operand)? },
+            None => order?,
+        };
+        let value = self.nodes.value(Value::Reduce { op, order, axes: run, body }, element, span);
         if let (true, Some(axis)) = (is_search, first) {
             self.nodes.obligations.push(Obligation::NonEmpty { value, axis });
-        }
-        if kind == ast::ReductionKind::Dot {
-            let promote = self.promotion(reduction, body)?;
-            self.nodes.dots.push(Dot { value, promote });
         }
         Some(value)
     }
@@ -111,8 +111,8 @@ impl Context<'_> {
         Some(value)
     }
 
-    /// The product of a `dot`, in the type of the accumulator.
-    fn dot_body(&mut self, body: &ast::Expr) -> Option<ValueId> {
+    /// The product of a `dot`, in the type of the accumulator, and the type of its factors.
+    fn dot_body(&mut self, body: &ast::Expr) -> Option<(ValueId, ElementType)> {
         let ast::ExprKind::Binary(a, op, b) = &body.kind else {
             self.diags.report(DotShape { span: body.span });
             self.value(body, Hint::Poison);
@@ -139,19 +139,12 @@ impl Context<'_> {
             if expected == accumulator { value } else { self.nodes.value(Value::Cast(value), accumulator, span) }
         };
         let (left, right) = (widen(left, a.span), widen(right, b.span));
-        Some(self.nodes.value(Value::Binary(Binary::Mul, left, right), accumulator, body.span))
+        Some((self.nodes.value(Value::Binary(Binary::Mul, left, right), accumulator, body.span), expected))
     }
 
-    /// `promote n` of a `dot`; an error gives `None`.
-    fn promotion(&mut self, reduction: &ast::Reduction, body: ValueId) -> Option<Option<u32>> {
+    /// `promote n` of a `dot` of factors of this type; an error gives `None`.
+    fn promotion(&mut self, reduction: &ast::Reduction, operand: ElementType) -> Option<Option<u32>> {
         let Some(expr) = &reduction.promote else { return Some(None) };
-        let operand = match self.nodes.values[body as usize] {
-            Value::Binary(_, a, _) => match self.nodes.values[a as usize] {
-                Value::Cast(inner) => self.nodes.element(inner),
-                _ => self.nodes.element(a),
-            },
-            _ => self.nodes.element(body),
-        };
         let problem = match &expr.kind {
             _ if !matches!(operand, ElementType::E4m3 | ElementType::E5m2) => PromotionProblem::NotFp8(operand),
             ast::ExprKind::Int(literal) => match u32::try_from(literal.value) {

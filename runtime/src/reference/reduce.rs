@@ -58,7 +58,7 @@ impl Accumulator {
                 let product = op == Reduction::Prod;
                 Self::Ordered { product, element, value: Column::Float(vec![if product { 1.0 } else { 0.0 }; points]) }
             }
-            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format, order == Order::Unordered)),
+            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format, order)),
             (Reduction::Prod, Some(format)) => Self::Prod(vec![Prod::default(); points], format),
             (Reduction::Max, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::NEG_INFINITY; points])),
             (Reduction::Min, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::INFINITY; points])),
@@ -81,11 +81,19 @@ impl Accumulator {
     }
 
     /// Takes one term a point (or all of a column's entries as terms of the one point), where `active` says so.
-    /// `position` is the index of the term, of the first one if there are several.
-    pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, position: i64, active: Option<&[bool]>) {
+    /// `position` is the index of the term, of the first one if there are several; `sizes` the magnitudes with which
+    /// the terms of a `dot` count.
+    pub(super) fn take(
+        &mut self,
+        (terms, sizes): (&Column, Option<&[f64]>),
+        along: Along,
+        count: usize,
+        position: i64,
+        active: Option<&[bool]>,
+    ) {
         let is_active = |i: usize| active.is_none_or(|a| a[i]);
         match self {
-            Self::Sum(sums) => sums.take(terms, along, count, active),
+            Self::Sum(sums) => sums.take((terms, sizes), along, count, active),
             Self::Prod(products, format) => {
                 for i in (0..count).filter(|&i| is_active(i)) {
                     products[if along == Along::Points { i } else { 0 }].take(terms.interval(i), *format);

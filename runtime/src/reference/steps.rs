@@ -1,10 +1,11 @@
 //! How a reduction runs: over its axes one step at a time with all points side by side, or at one point after the other
 //! over blocks of its innermost axis.
 
-use tilewright_kernel::algorithm::{AxisId, Order, Reduction, Run, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId, Binary, Order, Reduction, Run, Value, ValueId};
+use tilewright_kernel::dot;
 
-use super::column::Column;
-use super::eval::{BLOCK, Eval, Evaluator};
+use super::column::{Column, joint, map2};
+use super::eval::{BLOCK, Eval, Evaluator, Single};
 use super::reduce::{Accumulator, Along};
 use super::scope::{Place, Scope};
 
@@ -82,8 +83,8 @@ impl Evaluator<'_> {
             self.walk(axes, &mut inside, &mut |inside, axis, lower, upper| {
                 for value in lower..upper {
                     inside.place(axis, Place::At(value));
-                    let term = self.one(body, inside, active)?;
-                    accumulator.take(&term, Along::Points, inside.points, value, active);
+                    let (term, sizes) = self.term(order, body, inside, active)?;
+                    accumulator.take((&term, sizes.as_deref()), Along::Points, inside.points, value, active);
                 }
                 Ok(())
             })?;
@@ -107,8 +108,8 @@ impl Evaluator<'_> {
                 while start < upper {
                     let count = (upper - start).min(BLOCK as i64) as usize;
                     inside.run(axis, start, count);
-                    let terms = self.one(body, inside, None)?;
-                    accumulator.take(&terms, Along::Terms, count, start, None);
+                    let (terms, sizes) = self.term(order, body, inside, None)?;
+                    accumulator.take((&terms, sizes.as_deref()), Along::Terms, count, start, None);
                     start += count as i64;
                 }
                 // The next step of an outer axis evaluates this axis' range at one point.
@@ -120,6 +121,36 @@ impl Evaluator<'_> {
             results.append(&accumulator.finish()?, 1);
         }
         Ok(results)
+    }
+
+    /// The terms of a reduction, and the magnitudes with which those of a `dot` count (see [`dot`]).
+    fn term(
+        &self,
+        order: Order,
+        body: ValueId,
+        scope: &Scope<'_>,
+        active: Option<&[bool]>,
+    ) -> Eval<(Single, Option<Vec<f64>>)> {
+        let terms = self.one(body, scope, active)?;
+        let Order::Dot { operand, promote } = order else { return Ok((terms, None)) };
+        let (Some(loss), Some(&Value::Binary(Binary::Mul, a, b))) =
+            (dot::loss(operand, 1, promote), self.algorithm.values.get(body as usize))
+        else {
+            return Ok((terms, None));
+        };
+        let (a, b) = (self.one(a, scope, active)?, self.one(b, scope, active)?);
+        let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least) };
+        let sizes = match (&*a, &*b) {
+            (Column::Float(a), Column::Float(b)) => map2(a, b, |x, y| size(x) * size(y)),
+            _ => {
+                let most = |column: &Column, i: usize| {
+                    let set = column.interval(i);
+                    size(set.lo).max(size(set.hi))
+                };
+                (0..joint(&[a.len(), b.len()])).map(|i| most(&a, i) * most(&b, i)).collect()
+            }
+        };
+        Ok((terms, Some(sizes)))
     }
 
     /// Whether a long reduction reads memory in order along its innermost axis, and not along the axis of the points.

@@ -11,6 +11,12 @@
 //! partial sum that may overflow makes infinity admissible, and NaN where overflow in both directions is possible. An
 //! `unordered` sum may be added up in memory, where operands and results of `f32` that are subnormal count as zeros
 //! (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
+//!
+//! A `dot` of narrow types has a contract of its own, [`dot::loss`], with other magnitudes and fewer exact sums.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Order;
+use tilewright_kernel::dot::{self, Loss};
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
@@ -22,9 +28,7 @@ use super::reduce::Along;
 /// they are kept apart from the rest, so that the loop over the points is a vector loop.
 pub(super) struct Sums {
     each: Vec<Sum>,
-    format: Format,
-    /// What an addition may lose besides rounding.
-    lost: f64,
+    rule: Rule,
     /// Sum of the terms, and of their magnitudes, that are not in `each` yet.
     sums: Vec<f64>,
     magnitudes: Vec<f64>,
@@ -36,44 +40,72 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn new(points: usize, format: Format, unordered: bool) -> Self {
+    pub(super) fn new(points: usize, format: Format, order: Order) -> Self {
         let zeros = vec![0.0; points];
         let each = vec![Sum::default(); points];
+        let unordered = order == Order::Unordered;
         let lost = if unordered && format == Format::F32 { 3.0 * f64::from(f32::MIN_POSITIVE) } else { 0.0 };
-        Self { each, format, lost, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
+        let dot = match order {
+            Order::Dot { operand, promote } if dot::loss(operand, 1, promote).is_some() => Some((operand, promote)),
+            _ => None,
+        };
+        // Products that underflow in `f32` do not in a tensor core.
+        let lost = match dot {
+            Some((ElementType::Bf16 | ElementType::Tf32, _)) => 2.0 * Format::F32.min_positive(),
+            _ => lost,
+        };
+        let kept =
+            dot.and_then(|(operand, promote)| dot::loss(operand, 1, promote)).map(|loss| loss.kept.cast_signed());
+        let rule = Rule { format, lost, dot, bits: kept.unwrap_or(format.precision()) };
+        Self { each, rule, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
     }
 
-    pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, active: Option<&[bool]>) {
+    /// Takes terms whose magnitudes are these, or else their own.
+    pub(super) fn take(
+        &mut self,
+        (terms, sizes): (&Column, Option<&[f64]>),
+        along: Along,
+        count: usize,
+        active: Option<&[bool]>,
+    ) {
         self.taken += 1;
+        let format = self.rule.format;
+        let size = |i: usize| sizes.map(|sizes| pick(sizes, i));
         // Looked at now and then: the answer changes once.
         if !self.plain && along == Along::Points && self.taken.is_multiple_of(8) {
-            self.plain = self.format != Format::F64 && self.each.iter().all(|s| s.exact && s.quantum.is_none());
+            self.plain = format != Format::F64 && self.each.iter().all(|s| s.exact && s.quantum.is_none());
         }
         match (terms, along, active) {
             (Column::Float(values), Along::Points, None) if self.plain && values.iter().all(|x| x.is_finite()) => {
                 self.count += 1;
-                if let &[x] = &values[..] {
-                    self.sums.iter_mut().for_each(|s| *s += x);
-                    self.magnitudes.iter_mut().for_each(|m| *m += x.abs());
-                    return;
+                match values[..] {
+                    [x] => self.sums.iter_mut().for_each(|s| *s += x),
+                    _ => self.sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += x),
                 }
-                for ((sum, magnitude), &x) in self.sums.iter_mut().zip(&mut self.magnitudes).zip(values) {
-                    *sum += x;
-                    *magnitude += x.abs();
+                match sizes.unwrap_or(values) {
+                    &[x] => self.magnitudes.iter_mut().for_each(|m| *m += x.abs()),
+                    sizes => self.magnitudes.iter_mut().zip(sizes).for_each(|(sum, x)| *sum += x.abs()),
                 }
             }
             (Column::Float(values), Along::Points, None) if !self.plain => {
                 for (i, sum) in self.each.iter_mut().enumerate() {
-                    sum.take(pick(values, i), self.format);
+                    let x = pick(values, i);
+                    sum.take(x, size(i).unwrap_or(x.abs()), &self.rule);
                 }
             }
-            (Column::Float(values), Along::Terms, None) if values.len() == count => {
-                self.each[0].take_all(values, self.format);
-            }
+            (Column::Float(values), Along::Terms, None) if values.len() == count => match sizes {
+                Some(sizes) if sizes.len() == count => self.each[0].take_all(values, sizes, &self.rule),
+                Some(_) => (0..count).for_each(|i| {
+                    self.each[0].take(values[i], size(i).unwrap_or(values[i].abs()), &self.rule);
+                }),
+                None => self.each[0].take_all(values, values, &self.rule),
+            },
             _ => {
                 self.settle();
                 for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
-                    self.each[if along == Along::Points { i } else { 0 }].take_set(terms.interval(i), self.format);
+                    let set = terms.interval(i);
+                    let size = size(i).unwrap_or_else(|| magnitude(set));
+                    self.each[if along == Along::Points { i } else { 0 }].take_set(set, size, &self.rule);
                 }
             }
         }
@@ -94,8 +126,25 @@ impl Sums {
 
     pub(super) fn finish(mut self) -> Column {
         self.settle();
-        Column::from_intervals(self.each.iter().map(|s| s.finish(self.format, self.lost)).collect())
+        Column::from_intervals(self.each.iter().map(|s| s.finish(&self.rule)).collect())
     }
+}
+
+/// What a sum may lose.
+struct Rule {
+    format: Format,
+    /// What an addition may lose besides rounding.
+    lost: f64,
+    /// The type of the factors of a `dot` with a contract, and its `promote`.
+    dot: Option<(ElementType, Option<u32>)>,
+    /// Sums of multiples of q are exact up to q · 2^`bits`.
+    bits: i32,
+}
+
+/// The largest finite magnitude in a set.
+fn magnitude(set: Interval) -> f64 {
+    let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+    finite(set.lo).abs().max(finite(set.hi).abs())
 }
 
 /// The terms of one float sum so far.
@@ -112,6 +161,8 @@ struct Sum {
     quantum: Option<f64>,
     /// Every term was one value.
     exact: bool,
+    /// Nothing is known of the result.
+    any: bool,
     /// What non-finite terms there may be, and whether some are certain.
     nan: bool,
     only_nan: bool,
@@ -131,6 +182,7 @@ impl Default for Sum {
             magnitude: 0.0,
             quantum: Some(f64::INFINITY),
             exact: true,
+            any: false,
             nan: false,
             only_nan: false,
             positive: false,
@@ -143,25 +195,27 @@ impl Default for Sum {
 
 impl Sum {
     /// Many terms at once: the loop that products spend their time in.
-    fn take_all(&mut self, values: &[f64], format: Format) {
-        let tracked = self.quantum.is_some() || format == Format::F64 || !self.exact;
+    fn take_all(&mut self, values: &[f64], sizes: &[f64], rule: &Rule) {
+        let one_by_one = |sum: &mut Self| values.iter().zip(sizes).for_each(|(x, size)| sum.take(*x, size.abs(), rule));
+        let tracked = self.quantum.is_some() || rule.format == Format::F64 || !self.exact;
         if tracked {
-            return values.iter().for_each(|&x| self.take(x, format));
+            return one_by_one(self);
         }
         // Four partial sums, so that the additions need not wait for each other.
         let mut sums = [0.0_f64; 4];
         let mut magnitudes = [0.0_f64; 4];
         let (fours, rest) = values.as_chunks::<4>();
-        for four in fours {
+        let (sizes, rest_of_sizes) = sizes.as_chunks::<4>();
+        for (four, sizes) in fours.iter().zip(sizes) {
             for i in 0..4 {
                 sums[i] += four[i];
-                magnitudes[i] += four[i].abs();
+                magnitudes[i] += sizes[i].abs();
             }
         }
-        let magnitude = magnitudes.iter().sum::<f64>() + rest.iter().map(|x| x.abs()).sum::<f64>();
+        let magnitude = magnitudes.iter().sum::<f64>() + rest_of_sizes.iter().map(|x| x.abs()).sum::<f64>();
         if !magnitude.is_finite() {
             // Some term is not finite (finite f32 do not overflow here).
-            return values.iter().for_each(|&x| self.take(x, format));
+            return one_by_one(self);
         }
         self.lo += sums.iter().chain(rest).sum::<f64>();
         self.magnitude += magnitude;
@@ -169,13 +223,13 @@ impl Sum {
     }
 
     #[inline]
-    fn take(&mut self, x: f64, format: Format) {
+    fn take(&mut self, x: f64, size: f64, rule: &Rule) {
         if !x.is_finite() || !self.exact {
-            return self.take_set(Interval::exact(x), format);
+            return self.take_set(Interval::exact(x), size, rule);
         }
         self.count += 1;
-        self.magnitude += x.abs();
-        if format == Format::F64 {
+        self.magnitude += size;
+        if rule.format == Format::F64 {
             let sum = self.lo + x;
             // Knuth's two-sum: the part that rounding lost.
             let virtual_x = sum - self.lo;
@@ -189,14 +243,14 @@ impl Sum {
         {
             let quantum = quantum.min(lowest_bit(x));
             // Beyond this some partial sum may not be representable, and more terms do not change that.
-            let representable = self.magnitude <= quantum * power_of_two(format.precision());
+            let representable = self.magnitude <= quantum * power_of_two(rule.bits);
             self.quantum = representable.then_some(quantum);
         }
     }
 
-    fn take_set(&mut self, x: Interval, format: Format) {
+    fn take_set(&mut self, x: Interval, size: f64, rule: &Rule) {
         if self.exact && x.single().is_some_and(f64::is_finite) {
-            return self.take(x.lo, format);
+            return self.take(x.lo, size, rule);
         }
         if self.exact {
             self.exact = false;
@@ -204,6 +258,8 @@ impl Sum {
         }
         self.count += 1;
         self.quantum = None;
+        // Factors are finite, and their product is not: a tensor core may add it to one of the other sign.
+        self.any |= rule.dot.is_some() && size.is_finite() && (x.hi == f64::INFINITY || x.lo == f64::NEG_INFINITY);
         self.nan |= x.nan;
         if x.is_empty() {
             self.only_nan = true;
@@ -217,11 +273,15 @@ impl Sum {
         let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
         self.lo += finite(x.lo);
         self.hi += finite(x.hi);
-        self.magnitude += finite(x.lo).abs().max(finite(x.hi).abs());
+        self.magnitude += finite(size);
     }
 
-    fn finish(&self, format: Format, lost: f64) -> Interval {
+    fn finish(&self, rule: &Rule) -> Interval {
+        let Rule { format, lost, dot, .. } = *rule;
         let hi = if self.exact { self.lo } else { self.hi };
+        if self.any {
+            return Interval::ALL;
+        }
         let nan = self.nan || self.positive && self.negative;
         if self.only_nan || self.certain_positive && self.certain_negative {
             return Interval::NAN;
@@ -232,14 +292,18 @@ impl Sum {
         let n = self.count as f64;
         // Multiples of a normal number have no subnormal sums.
         let lost = if self.quantum.is_some_and(|q| q >= f64::from(f32::MIN_POSITIVE)) { 0.0 } else { n * lost };
-        let exactly =
-            lost == 0.0 && self.exact && (self.count <= 2 || self.quantum.is_some() && self.magnitude <= format.max());
+        let all_fit = self.quantum.is_some() && self.magnitude <= format.max();
+        let exactly = lost == 0.0 && self.exact && (self.count <= 2 && dot.is_none() || all_fit);
         if exactly {
             // Two terms are rounded once; more of them were found to need no rounding. A sum of zeros is +0.
             let value = format.operate(|| self.lo, || self.lo as f32);
             return Interval::exact(if value == 0.0 { 0.0 } else { value });
         }
-        let roundings = (n - 1.0) * format.unit_roundoff() * self.magnitude;
+        let relative = match dot.and_then(|(operand, promote)| dot::loss(operand, self.count, promote)) {
+            Some(Loss { relative, .. }) => relative,
+            None => (n - 1.0) * format.unit_roundoff(),
+        };
+        let roundings = relative * self.magnitude;
         // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part
         // sum.
         let ours = match format {
@@ -250,7 +314,7 @@ impl Sum {
         let error = (roundings + ours) * (1.0 + 4.0 * n * f64::EPSILON) + lost + f64::from_bits(1);
         let mut set = Interval { lo: self.lo + self.rest - error, hi: hi + self.rest + error, nan };
         // Partial sums reach at most the sum of the positive terms, and at least that of the negative ones.
-        let threshold = format.max() / (1.0 + n * format.unit_roundoff());
+        let threshold = format.max() / (1.0 + relative + format.unit_roundoff());
         let over = (self.magnitude + hi + error) / 2.0 > threshold || self.magnitude.is_infinite();
         let under = (self.magnitude - self.lo + error) / 2.0 > threshold || self.magnitude.is_infinite();
         let (positive, negative) = (self.positive || over, self.negative || under);

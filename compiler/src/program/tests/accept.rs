@@ -49,14 +49,14 @@ fn the_ten_target_programs() {
         b[i in 0..4, j in 0..4]: f32 = a[i, j] + 2.0f32
         c[i in 0..4, j in 0..4]: f32 = b[i, j] * 3.0f32
         Gemm
-        acc[m in 0..M, n in 0..N]: f32 = sum(|k in 0..K| a[m, k] as f32 * b[n, k] as f32)
+        acc[m in 0..M, n in 0..N]: f32 = dot(|k in 0..K| a[m, k] * b[n, k])
         c[m in 0..M, n in 0..N]: bf16 = acc[m, n] as bf16
         Attention
-        s[h in 0..H, i in 0..S, j in 0..S]: f32 = scale * sum(|d in 0..128| q[h, i, d] as f32 * k[h, j, d] as f32)
+        s[h in 0..H, i in 0..S, j in 0..S]: f32 = scale * dot(|d in 0..128| q[h, i, d] * k[h, j, d])
         mx[h in 0..H, i in 0..S]: f32 = max(|j in 0..S| s[h, i, j])
         p[h in 0..H, i in 0..S, j in 0..S]: f32 = exp(s[h, i, j] - mx[h, i])
         l[h in 0..H, i in 0..S]: f32 = sum(|j in 0..S| p[h, i, j])
-        a[h in 0..H, i in 0..S, d in 0..128]: f32 = sum(|j in 0..S| p[h, i, j] as bf16 as f32 * v[h, j, d] as f32)
+        a[h in 0..H, i in 0..S, d in 0..128]: f32 = dot(|j in 0..S| p[h, i, j] as bf16 * v[h, j, d])
         o[h in 0..H, i in 0..S, d in 0..128]: bf16 = (a[h, i, d] / l[h, i]) as bf16
     "#]]
     .assert_eq(&text);
@@ -186,29 +186,30 @@ fn dot_accumulates_in_the_wide_type() {
         "(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N])",
         "c[m, n] = dot(|k| a[m, k] * b[n, k]);",
         expect![[r#"
-        c[m in 0..M, n in 0..N]: f32 = sum(|k in 0..K| a[m, k] as f32 * b[n, k] as f32)
-    "#]],
+            c[m in 0..M, n in 0..N]: f32 = dot(|k in 0..K| a[m, k] * b[n, k])
+        "#]],
     );
     check(
         "(a: i8[M, K], b: i8[N, K]) -> (c: i32[M, N])",
         "c[m, n] = dot(|k| a[m, k] * b[n, k]);",
         expect![[r#"
-        c[m in 0..M, n in 0..N]: i32 = sum(|k in 0..K| a[m, k] as i32 * b[n, k] as i32)
-    "#]],
+            c[m in 0..M, n in 0..N]: i32 = dot(|k in 0..K| a[m, k] * b[n, k])
+        "#]],
     );
     check(
         "(a: f64[M, K], b: f64[N, K]) -> (c: f64[M, N])",
         "c[m, n] = dot(|k| a[m, k] * b[n, k]);",
         expect![[r#"
-        c[m in 0..M, n in 0..N]: f64 = sum(|k in 0..K| a[m, k] * b[n, k])
-    "#]],
+            c[m in 0..M, n in 0..N]: f64 = dot(|k in 0..K| a[m, k] * b[n, k])
+        "#]],
     );
-    let fp8 = accepted(&kernel(
+    check(
         "(a: e4m3[M, K], b: e4m3[N, K]) -> (c: f32[M, N])",
-        "c[m, n] = dot(|k| a[m, k] * b[n, k], promote 128);",
-    ));
-    assert_eq!(fp8.dots.len(), 1);
-    assert_eq!(fp8.dots[0].promote, Some(128));
+        "c[m, n] = dot(|k| (a[m, k]) * b[n, k], promote 128);",
+        expect![[r#"
+            c[m in 0..M, n in 0..N]: f32 = dot(|k in 0..K| a[m, k] * b[n, k], promote 128)
+        "#]],
+    );
 }
 
 #[test]

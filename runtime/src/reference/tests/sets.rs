@@ -1,7 +1,7 @@
 //! Operations and reductions of sets against every choice of their members.
 
-use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Order, Reduction, Unary};
+use tilewright_kernel::{ElementType, dot};
 
 use super::super::arith::{self, Widen};
 use super::super::column::{Column, Range};
@@ -77,7 +77,7 @@ fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
 
 fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
     let mut accumulator = Accumulator::new(op, order, element, 1).unwrap();
-    accumulator.take(terms, Along::Terms, terms.len(), 0, None);
+    accumulator.take((terms, None), Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap()
 }
 
@@ -303,4 +303,44 @@ fn argmax_admits_every_index_that_may_win() {
 #[test]
 fn hulls_of_integers_hold_what_lies_between() {
     assert!(Range::between(1, 3).hull(&Range::exact(7)).contains(5));
+}
+
+/// A `dot` of these factors, with the magnitudes that its contract has for them.
+fn dot_of(operand: ElementType, promote: Option<u32>, factors: &[(f64, f64)]) -> Interval {
+    let least = dot::loss(operand, 1, promote).unwrap().least;
+    let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(least) };
+    let terms = Column::Float(factors.iter().map(|(x, y)| f64::from((x * y) as f32)).collect());
+    let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(*x) * size(*y)).collect();
+    let order = Order::Dot { operand, promote };
+    let mut accumulator = Accumulator::new(Reduction::Sum, order, ElementType::F32, 1).unwrap();
+    accumulator.take((&terms, Some(&sizes)), Along::Terms, terms.len(), 0, None);
+    accumulator.finish().unwrap().interval(0)
+}
+
+#[test]
+fn dots_have_a_contract_of_their_own() {
+    // Small integers are exact: to 24 bits, of 8-bit floats to 13.
+    let ones = |count: usize, x: f64| vec![(x, x); count];
+    assert_eq!(dot_of(ElementType::F16, None, &ones(5000, 3.0)), Interval::exact(45_000.0));
+    assert_eq!(dot_of(ElementType::E4m3, None, &ones(900, 3.0)), Interval::exact(8100.0));
+    let set = dot_of(ElementType::E4m3, None, &ones(1000, 3.0));
+    assert!(set.contains(9000.0) && set.contains(8999.0) && set.single().is_none(), "{set}");
+    // 1 and many products of 2^-24 each: Ampere loses some of them, f32 sums all.
+    let mut factors = vec![(1.0, 1.0)];
+    factors.extend(ones(64, 2.0_f64.powi(-12)));
+    let set = dot_of(ElementType::Bf16, None, &factors);
+    assert!(set.contains(1.0) && set.contains(1.0 + 64.0 * 2.0_f64.powi(-24)), "{set}");
+    // A subnormal factor has the exponent of the least normal: what stands beside it may be cut off.
+    let factors = [(2.0_f64.powi(-24), 1.0), (2.0_f64.powi(-14), 2.0_f64.powi(-24))];
+    assert!(dot_of(ElementType::F16, None, &factors).contains(2.0_f64.powi(-24)));
+    // A new sum after some terms loses less.
+    let width = |promote| {
+        let set = dot_of(ElementType::E5m2, promote, &ones(4096, 0.3125));
+        set.hi - set.lo
+    };
+    assert!(width(Some(128)) < 0.1 * width(None), "{} {}", width(Some(128)), width(None));
+    // Products beyond f32 have none; infinities and NaNs are what they are.
+    assert_eq!(dot_of(ElementType::Bf16, None, &[(1e30, 1e30), (-1e30, 1e30)]), Interval::ALL);
+    assert_eq!(dot_of(ElementType::F16, None, &[(f64::INFINITY, 1.0), (1.0, 1.0)]), Interval::exact(f64::INFINITY));
+    assert!(dot_of(ElementType::F16, None, &[(f64::INFINITY, 0.0)]).is_empty());
 }
