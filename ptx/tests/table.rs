@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{CHUNK, Instance, instances, module_of};
 use tilewright_ptx::isa::{Op, all_forms, forms_of};
@@ -97,17 +98,23 @@ fn assembler_accepts_every_form() {
     };
     let folder = std::env::temp_dir().join(format!("tilewright-ptx-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut refused = Vec::new();
-    for ((version, target), group) in by_header() {
-        let lines: Vec<&str> = group.iter().map(|instance| instance.text.as_str()).collect();
-        // Few at a time: the back end takes more than linear time for many matrix products.
-        for chunk in lines.chunks(100) {
-            let (text, first) = module_of(&version.to_string(), &target.to_string(), chunk);
-            let path = folder.join("forms.ptx");
+    let groups = by_header();
+    // Few at a time: the back end takes more than linear time for many matrix products.
+    let chunks: Vec<_> =
+        groups.iter().flat_map(|(header, group)| group.chunks(100).map(move |chunk| (header, chunk))).collect();
+    let next = AtomicUsize::new(0);
+    let assemble = || {
+        let mut refused = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(((version, target), chunk)) = chunks.get(number) else { return refused };
+            let lines: Vec<&str> = chunk.iter().map(|instance| instance.text.as_str()).collect();
+            let (text, first) = module_of(&version.to_string(), &target.to_string(), &lines);
+            let path = folder.join(format!("{number}.ptx"));
             std::fs::write(&path, text).unwrap();
             let run = Command::new(&ptxas)
                 .args(["-O0", "--opt-level", "0", "-arch", &target.to_string(), "-o"])
-                .arg(folder.join("forms.cubin"))
+                .arg(path.with_extension("cubin"))
                 .arg(&path)
                 .output()
                 .unwrap();
@@ -117,14 +124,19 @@ fn assembler_accepts_every_form() {
                     .split_once("line ")
                     .and_then(|(_, rest)| rest.split(';').next())
                     .and_then(|number| number.trim().parse::<usize>().ok());
-                let text = line.and_then(|line| chunk.get(line.wrapping_sub(first)));
+                let text = line.and_then(|line| lines.get(line.wrapping_sub(first)));
                 match text {
                     Some(text) => refused.push(format!("{version} {target}: `{text}`: {message}")),
                     None => refused.push(format!("{version} {target}: {message}")),
                 }
             }
         }
-    }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let refused: Vec<String> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(assemble)).collect();
+        started.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
 }
