@@ -291,7 +291,7 @@ fn product(bencher: divan::Bencher<'_, '_>, name: &str) {
     measure(bencher, &program, &memory, &launch, &of_matrices(name), Report::is_clean);
 }
 
-/// CUTLASS's by `wgmma` of 64 × 128 × 16, tensor copies and a pipeline of two warpgroups and one.
+/// One on CUTLASS's pipeline, by `wgmma` of 64 × 128 × 16, tensor copies and a pipeline of two warpgroups and one.
 #[divan::bench(args = ["plain", "sanitised", "sanitised, Hopper", "plain, baseline"], sample_count = 5)]
 fn warpgroup_product(bencher: divan::Bencher<'_, '_>, name: &str) {
     let (program, memory) = corpus(include_str!("../tests/corpus/nvcc/warpgroups.ptx"));

@@ -18,6 +18,10 @@ pub struct Pending {
     pub number: u32,
     /// The group that it belongs to, from 1.
     pub group: u32,
+    /// Instruction.
+    pub pc: u32,
+    /// What is computed.
+    pub product: Product,
     /// Number in the kernel's list.
     pub site: u32,
     /// Its first data slot.
@@ -77,8 +81,6 @@ pub struct Products {
     states: Vec<State>,
     /// Whether there was a fence.
     fenced: bool,
-    /// Instruction and shape of each product not waited for.
-    origins: VecDeque<(u32, u32, Product)>,
 }
 
 impl Products {
@@ -90,9 +92,9 @@ impl Products {
         *self = Products { states, ..Products::default() };
     }
 
-    /// The group that the next product belongs to.
-    pub fn group(&self) -> u32 {
-        self.closed + 1
+    /// The number of the next product, and the group that it belongs to.
+    pub fn next(&self) -> (u32, u32) {
+        (self.issued + 1, self.closed + 1)
     }
 
     /// `wgmma.fence`.
@@ -123,9 +125,6 @@ impl Products {
         while self.list.front().is_some_and(|pending| pending.number <= number) {
             self.list.pop_front();
         }
-        while self.origins.front().is_some_and(|(of, ..)| *of <= number) {
-            self.origins.pop_front();
-        }
     }
 
     fn pending(&self, number: u32) -> bool {
@@ -134,8 +133,8 @@ impl Products {
 
     /// The instruction and shape of a product not waited for.
     fn origin(&self, number: u32) -> Option<(u32, Product)> {
-        let at = self.origins.iter().find(|(of, ..)| *of == number);
-        at.map(|(_, pc, product)| (*pc, *product))
+        let at = self.list.iter().find(|pending| pending.number == number);
+        at.map(|pending| (pending.pc, pending.product))
     }
 
     fn in_flight(&self, number: u32) -> Flaw {
@@ -168,13 +167,12 @@ impl Products {
         find(d, &sum).or_else(|| find(a, &factor))
     }
 
-    /// Adds a product; its number.
-    pub fn issue(&mut self, pc: u32, product: &Product, [d, a]: [&[u32]; 2]) -> u32 {
-        self.issued += 1;
-        a.iter().for_each(|register| self.states[*register as usize] = State::Factor(self.issued));
-        d.iter().for_each(|register| self.states[*register as usize] = State::Result(self.issued));
-        self.origins.push_back((self.issued, pc, *product));
-        self.issued
+    /// Adds the next product, with its registers.
+    pub fn issue(&mut self, pending: Pending, [d, a]: [&[u32]; 2]) {
+        self.issued = pending.number;
+        a.iter().for_each(|register| self.states[*register as usize] = State::Factor(pending.number));
+        d.iter().for_each(|register| self.states[*register as usize] = State::Result(pending.number));
+        self.list.push_back(pending);
     }
 
     /// Another instruction reads or writes a register.
@@ -330,8 +328,8 @@ mod tests {
         assert_eq!(products.check(&eight, true, [&d, &a]), Some((0, Flaw::Unfenced)));
         products.fence();
         assert_eq!(products.check(&eight, true, [&d, &a]), None);
-        assert_eq!(products.issue(7, &eight, [&d, &a]), 1);
-        products.list.push_back(pending(1, products.group()));
+        let (number, group) = products.next();
+        products.issue(pending(number, group), [&d, &a]);
         // Another of the same shape may follow, and may read the same A; one of another shape may not.
         assert_eq!(products.check(&eight, true, [&d, &a]), None);
         assert_eq!(products.check(&product(16), true, [&d, &a]), Some((0, Flaw::Shape(7))));
@@ -357,7 +355,8 @@ mod tests {
     }
 
     fn pending(number: u32, group: u32) -> Pending {
-        Pending { number, group, site: 0, data: 0, a: Vec::new(), chunks: [Vec::new(), Vec::new()], add: true }
+        let chunks = [Vec::new(), Vec::new()];
+        Pending { number, group, pc: 7, product: product(8), site: 0, data: 0, a: Vec::new(), chunks, add: true }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Programs with bulk copies that are right, in which nothing is found at any time at which a copy may happen, and the
 //! same with one mistake, which is reported at its line.
 
-use crate::common::{Bench, module};
+use crate::common::{Bench, line_of, module, replaced};
 use tilewright_emulator::{Arg, Kind, Options, Report};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 
@@ -55,14 +55,12 @@ setp.eq.u32 %p1, %r0, 0;
 
     /// With one text in place of another, which is there once.
     fn with(&self, old: &str, new: &str) -> Program {
-        assert_eq!(self.text.matches(old).count(), 1, "`{old}` in\n{}", self.text);
-        Program { text: self.text.replace(old, new), ..*self }
+        Program { text: replaced(&self.text, old, new), ..*self }
     }
 
     /// Line of a text that is there once.
     fn line(&self, what: &str) -> u32 {
-        assert_eq!(self.text.matches(what).count(), 1, "`{what}` in\n{}", self.text);
-        self.text[..self.text.find(what).unwrap()].matches('\n').count() as u32 + 1
+        line_of(&self.text, what)
     }
 
     fn run(&self, seed: u64) -> (Report, Vec<u32>) {

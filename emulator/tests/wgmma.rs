@@ -1,7 +1,7 @@
 //! Products by warpgroups that are right, in which nothing is found at any time at which a product may happen, and the
 //! same with one mistake, which is reported at its line.
 
-use crate::common::{Bench, module};
+use crate::common::{Bench, line_of, module, replaced};
 use tilewright_emulator::{Arg, Kind, Options, Report};
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 
@@ -32,14 +32,12 @@ fn bf16(count: usize, first: usize) -> Vec<u32> {
 impl Program {
     /// With one text in place of another, which is there once.
     fn with(&self, old: &str, new: &str) -> Program {
-        assert_eq!(self.text.matches(old).count(), 1, "`{old}` in\n{}", self.text);
-        Program { text: self.text.replace(old, new), ..self.clone() }
+        Program { text: replaced(&self.text, old, new), ..self.clone() }
     }
 
     /// Line of a text that is there once.
     fn line(&self, what: &str) -> u32 {
-        assert_eq!(self.text.matches(what).count(), 1, "`{what}` in\n{}", self.text);
-        self.text[..self.text.find(what).unwrap()].matches('\n').count() as u32 + 1
+        line_of(&self.text, what)
     }
 
     fn run(&self, seed: u64) -> (Report, Vec<f32>) {
@@ -226,20 +224,16 @@ fn shared_memory_of_products() {
         (Kind::Race, SECOND),
     ]);
     plain().with(WAIT, &format!("{WAIT}bar.sync 0;\n{refill}")).right();
-    // Another part of the tile's bytes is nobody's.
-    let free = "st.shared.u32 [tb+252], %r20;\n";
-    let half =
-        plain().with(SECOND, "").with("ld.global.v4.u32 {%r24, %r25, %r26, %r27}, [%rd4+16];", "mov.u32 %r24, 0;");
-    half.with(COMMIT, &format!("{COMMIT}{free}")).run(1);
-    let report = half.with(COMMIT, &format!("{COMMIT}st.shared.u32 [tb+500], %r20;\n")).run(1).0;
-    assert!(
-        report
-            .findings
-            .iter()
-            .all(|finding| finding.kind != Kind::Race
-                || finding.other.as_ref().is_some_and(|other| other.access == "write")),
-        "{report}"
-    );
+    // The first product alone reads the first 256 of every 512 bytes of A: others between them are nobody's.
+    let one = plain()
+        .with(SECOND, "")
+        .with(COMMIT, &format!("{COMMIT}setp.eq.u32 %p1, %r0, 0;\n@%p1 st.shared.u32 [ta+300], %r20;\n"));
+    for seed in SEEDS {
+        let report = one.run(seed).0;
+        assert!(report.findings.is_empty(), "seed {seed}: {report}\n{}", one.text);
+    }
+    let store = "@%p1 st.shared.u32 [ta+100], %r20;";
+    one.with("@%p1 st.shared.u32 [ta+300], %r20;", store).wrong(&[(Kind::Race, store), (Kind::Race, FIRST)]);
 }
 
 #[test]

@@ -423,20 +423,9 @@ fn random_kernel(draw: &mut Draw) -> String {
 /// `TILEWRIGHT_GRID_STAGES=SEED,COUNT` runs others than CI does.
 #[test]
 fn random_kernels_equal_the_reference() {
-    random_kernels(0);
-}
-
-/// The other half: the last tests of a program have the second core for themselves.
-#[test]
-fn more_random_kernels_equal_the_reference() {
-    random_kernels(1);
-}
-
-/// Every second case, from the first or the second on.
-fn random_kernels(first: u64) {
     let (seed, count) = crate::support::campaign("TILEWRIGHT_GRID_STAGES", (1, 120));
     let (mut accepted, mut refusals) = (0, Refusals::default());
-    for n in (first..count).step_by(2) {
+    for n in 0..count {
         let mut draw = Draw::new(seed, n);
         let source = random_kernel(&mut draw);
         let Some(kernel) = refusals.compiled(n, &source) else { continue };
@@ -457,5 +446,5 @@ fn random_kernels(first: u64) {
     if std::env::var("TILEWRIGHT_GRID_STAGES").is_ok() {
         refusals.tell();
     }
-    assert!(accepted * 10 > count, "{accepted} of {count}");
+    assert!(accepted * 5 > count, "{accepted} of {count}");
 }

@@ -30,7 +30,7 @@ pub(crate) struct Host {
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
     pub(super) access: Move,
     pub(super) product: fn(&mut Warp, &Env<'_>, &Mma),
-    pub(super) warpgroup_product: fn(&mut Warp, &Env<'_>, &mut Pending),
+    pub(super) warpgroup_product: fn(&mut Warp, &Env<'_>, &Pending),
     /// [`Warp::access_global_words`] and [`Warp::access_shared_words`], each to load and to store.
     pub(super) words: [[MoveWords; 2]; 2],
 }

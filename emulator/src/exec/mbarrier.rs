@@ -66,7 +66,7 @@ impl Warp {
             // Only init writes the object; everything else is atomic. Its bytes are nobody's to read.
             if !init && written(env, at) && env.mbarriers.at(at).is_ok() {
                 let detail = "an ordinary store has written over the mbarrier".to_owned();
-                return misuse(env, pc, lane, detail);
+                return env.stop(Kind::BarrierMisuse, (pc, lane as u32), detail);
             }
             if !seen {
                 self.check_shared_lane(env, shape, lane, at);
@@ -80,7 +80,7 @@ impl Warp {
                         Ok(barrier) => format!("{why} ({})", barrier.describe()),
                         Err(_) => why.to_string(),
                     };
-                    return misuse(env, pc, lane, detail);
+                    return env.stop(Kind::BarrierMisuse, (pc, lane as u32), detail);
                 }
             }
         }
@@ -182,11 +182,6 @@ impl Warp {
         }
         Ok(false)
     }
-}
-
-fn misuse(env: &mut Env<'_>, pc: u32, lane: usize, detail: String) -> Result<Flow, Halt> {
-    env.report(Kind::BarrierMisuse, pc, Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() });
-    Err(Halt)
 }
 
 /// Whether an ordinary store has written to the object's bytes since the last operation on it.

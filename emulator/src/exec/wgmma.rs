@@ -5,9 +5,11 @@
 //! when it is waited for, or in between, as the seed decides; what can be wrong with it is looked at when it is issued,
 //! and what reads and writes its registers before it is waited for, at that access.
 
+use tilewright_kernel::tensor_map::GRANULE;
+
 use super::Warp;
 use super::access::small_location;
-use super::bulk::{Timing, timing};
+use super::bulk::{Timing, at_once, timing};
 use super::env::{Env, Facts, Halt};
 use crate::bulk::flight::{Cargo, Flight, Issuer, NOTHING, Progress, Token, Way};
 use crate::decode::op::{Inst, Op, Slot, Space, Wgmma};
@@ -21,7 +23,7 @@ use crate::shadow::clock::Proxied;
 use crate::warpgroup::{Flaw, Misuse, Pending, Step};
 
 /// Bytes of a chunk that no swizzle takes apart.
-const CHUNK: u32 = 16;
+const CHUNK: u32 = GRANULE as u32;
 
 impl Warp {
     /// One of the instructions of products, by all lanes of a warp.
@@ -71,7 +73,7 @@ impl Warp {
             if descriptors[at].is_none() {
                 let name = ["A", "B"][at];
                 let detail = format!("the descriptor of {name} is {bits:#018x}, and has bits set that must be zero");
-                return stop(env, pc, Kind::ProductMisuse, detail);
+                return env.stop(Kind::ProductMisuse, (pc, 0), detail);
             }
         }
         let registers = &kernel.flows[wgmma.registers as usize..][..sums + factors];
@@ -81,22 +83,18 @@ impl Warp {
         {
             register_flaw(env, pc, register, flaw);
         }
-        let (group, number) = (self.under_way.group(), self.under_way.issue(pc, &wgmma.product, [d, a]));
+        let (number, group) = self.under_way.next();
         let chunks = find_operands(env, pc, wgmma, &descriptors)?;
         check_operands(env, pc, &chunks, group);
-        let mut a = Vec::new();
+        let mut held = Vec::new();
         if factors > 0 {
             let places = &kernel.places[wgmma.places as usize];
-            a.resize(wgmma.product.m * wgmma.product.k, 0);
-            self.gather(&kernel.data[data as usize + sums..][..factors], &places.a, wgmma.product.a.bits(), &mut a);
+            held.resize(wgmma.product.m * wgmma.product.k, 0);
+            self.gather(&kernel.data[data as usize + sums..][..factors], &places.a, wgmma.product.a.bits(), &mut held);
         }
-        self.under_way.list.push_back(Pending { number, group, site, data, a, chunks, add });
-        let at_once = match timing(env) {
-            Timing::Earliest => true,
-            Timing::Latest => false,
-            Timing::Drawn => env.draw() & 3 == 0,
-        };
-        if at_once {
+        let product = wgmma.product;
+        self.under_way.issue(Pending { number, group, pc, product, site, data, a: held, chunks, add }, [d, a]);
+        if at_once(env) {
             self.perform(env, number);
         }
         Ok(())
@@ -111,7 +109,7 @@ impl Warp {
                 Mask::MAX => Ok(1),
                 mask => {
                     let detail = format!("lanes {mask:#010x} add to D, the others do not");
-                    stop(env, pc, Kind::ProductMisuse, detail)
+                    env.stop(Kind::ProductMisuse, (pc, 0), detail)
                 }
             };
         }
@@ -123,15 +121,15 @@ impl Warp {
                     "the lanes have different descriptors: {:#018x} in lane 0, {:#018x} in lane {lane}",
                     row[0], row[lane]
                 );
-                stop(env, pc, Kind::ProductMisuse, detail)
+                env.stop(Kind::ProductMisuse, (pc, 0), detail)
             }
         }
     }
 
     /// Products up to this one happen, in their order.
     fn perform(&mut self, env: &Env<'_>, last: u32) {
-        let mut list = std::mem::take(&mut self.under_way.list);
-        for pending in list.iter_mut().filter(|pending| pending.number <= last) {
+        let list = std::mem::take(&mut self.under_way.list);
+        for pending in list.iter().filter(|pending| pending.number <= last) {
             if pending.number > self.under_way.done {
                 (env.cx.host.warpgroup_product)(self, env, pending);
                 self.under_way.done = pending.number;
@@ -142,7 +140,7 @@ impl Warp {
 
     /// What a warp computes of a product.
     #[inline(always)]
-    pub(super) fn multiply(&mut self, env: &Env<'_>, pending: &mut Pending) {
+    pub(super) fn multiply(&mut self, env: &Env<'_>, pending: &Pending) {
         let kernel = env.cx.kernel;
         let wgmma = &kernel.wgmmas[pending.site as usize];
         let (product, places) = (&wgmma.product, &kernel.places[wgmma.places as usize]);
@@ -312,13 +310,7 @@ fn meet(env: &mut Env<'_>, step: Step) -> Result<(), Halt> {
             format!("warp {other} of the same warpgroup executes another instruction: {}", env.place_of(theirs.pc))
         }
     };
-    stop(env, step.pc, Kind::ProductMisuse, detail)
-}
-
-/// A finding that stops the kernel.
-fn stop<T>(env: &mut Env<'_>, pc: u32, kind: Kind, detail: String) -> Result<T, Halt> {
-    env.report(kind, pc, Facts { detail, fatal: true, ..Facts::default() });
-    Err(Halt)
+    env.stop(Kind::ProductMisuse, (step.pc, 0), detail)
 }
 
 /// A descriptor for messages.

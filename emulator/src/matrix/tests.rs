@@ -158,7 +158,8 @@ fn an_f16_is_the_f32_of_its_value() {
 }
 
 /// The models keep the contract of `dot`, whose rules are derived from them: factors near each other, from the whole
-/// format with its subnormals, and small integers, which are exact.
+/// format with its subnormals, and small integers, which are exact; in one instruction, and in several that add to what
+/// the one before has left.
 #[test]
 fn models_keep_the_contract_of_dot() {
     let mut next = stream(3);
@@ -194,10 +195,13 @@ fn models_keep_the_contract_of_dot() {
         };
         let a: Vec<u32> = (0..m * k).map(|_| factor()).collect();
         let b: Vec<u32> = (0..k * n).map(|_| factor()).collect();
+        // The least depth of an instruction, twice that, or all at once.
+        let least = if shift == 0 { 128 / element.bits() as usize } else { 4 };
+        let depth = [least, 2 * least, k][round / 75 % 3].min(k);
         let product = Product {
             m,
             n,
-            k,
+            k: depth,
             a: element,
             b: element,
             c: Sum::F32,
@@ -209,8 +213,14 @@ fn models_keep_the_contract_of_dot() {
         let loss = dot::loss(operand, k as u64, None).unwrap();
         let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least) };
         for model in [MatrixModel::Fast, MatrixModel::Ampere, MatrixModel::Hopper] {
-            let mut all = Matrices { a: a.clone(), b: b.clone(), c: vec![0; m * n], d: vec![0; m * n] };
-            multiply(&product, model, &mut all, &mut Default::default());
+            let mut all = Matrices { d: vec![0; m * n], ..Matrices::default() };
+            for first in (0..k).step_by(depth) {
+                let part = first..first + depth;
+                all.a = (0..m).flat_map(|i| &a[i * k..][part.clone()]).copied().collect();
+                all.b = b[part.start * n..part.end * n].to_vec();
+                all.c = all.d.clone();
+                multiply(&product, model, &mut all, &mut Default::default());
+            }
             for (at, got) in all.d.iter().enumerate() {
                 let (i, j) = (at / n, at % n);
                 let terms = (0..k).map(|l| (value(a[i * k + l]), value(b[l * n + j])));

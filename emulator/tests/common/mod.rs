@@ -86,3 +86,15 @@ pub fn only(report: &Report, kind: Kind, line: u32) -> &Finding {
     assert_eq!((finding.kind, finding.place.line), (kind, line), "{report}");
     finding
 }
+
+/// A text with another in place of one that is there once.
+pub fn replaced(text: &str, old: &str, new: &str) -> String {
+    assert_eq!(text.matches(old).count(), 1, "`{old}` in\n{text}");
+    text.replace(old, new)
+}
+
+/// The line at which something stands that is there once.
+pub fn line_of(text: &str, what: &str) -> u32 {
+    assert_eq!(text.matches(what).count(), 1, "`{what}` in\n{text}");
+    text[..text.find(what).unwrap()].matches('\n').count() as u32 + 1
+}

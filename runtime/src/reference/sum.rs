@@ -93,13 +93,11 @@ impl Sums {
                     sum.take(x, size(i).unwrap_or(x.abs()), &self.rule);
                 }
             }
-            (Column::Float(values), Along::Terms, None) if values.len() == count => match sizes {
-                Some(sizes) if sizes.len() == count => self.each[0].take_all(values, sizes, &self.rule),
-                Some(_) => (0..count).for_each(|i| {
-                    self.each[0].take(values[i], size(i).unwrap_or(values[i].abs()), &self.rule);
-                }),
-                None => self.each[0].take_all(values, values, &self.rule),
-            },
+            (Column::Float(values), Along::Terms, None)
+                if values.len() == count && sizes.is_none_or(|sizes| sizes.len() == count) =>
+            {
+                self.each[0].take_all(values, sizes.unwrap_or(values), &self.rule);
+            }
             _ => {
                 self.settle();
                 for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
@@ -141,9 +139,13 @@ struct Rule {
     bits: i32,
 }
 
+/// A number that can be summed; what is not finite is noted elsewhere.
+fn finite(x: f64) -> f64 {
+    if x.is_finite() { x } else { 0.0 }
+}
+
 /// The largest finite magnitude in a set.
 fn magnitude(set: Interval) -> f64 {
-    let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
     finite(set.lo).abs().max(finite(set.hi).abs())
 }
 
@@ -270,7 +272,6 @@ impl Sum {
         self.certain_positive |= x.lo == f64::INFINITY;
         self.certain_negative |= x.hi == f64::NEG_INFINITY;
         // Infinite ends were noted; what is summed is finite.
-        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
         self.lo += finite(x.lo);
         self.hi += finite(x.hi);
         self.magnitude += finite(size);

@@ -16,7 +16,7 @@ use crate::matrix::places::Places;
 use crate::num::format::Round;
 use crate::registers::WARPGROUP;
 
-/// Whether an instruction belongs to the products of warpgroups.
+/// Whether an instruction is a product by a warpgroup.
 fn is_product(inst: &Source) -> bool {
     matches!(inst.op, Family::Matrix(Matrix::WgmmaMmaAsync))
 }

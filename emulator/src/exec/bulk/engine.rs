@@ -39,14 +39,18 @@ pub(in crate::exec) fn timing(env: &Env<'_>) -> Timing {
     }
 }
 
-/// Sends a copy on its way, and moves its bytes if it is one of those that happen at once.
-pub(super) fn launch(env: &mut Env<'_>, index: usize) -> Result<(), Halt> {
-    let at_once = match timing(env) {
+/// Whether what is issued now happens at once.
+pub(in crate::exec) fn at_once(env: &mut Env<'_>) -> bool {
+    match timing(env) {
         Timing::Earliest => true,
         Timing::Latest => false,
         Timing::Drawn => env.draw() & 3 == 0,
-    };
-    if at_once { move_bytes(env, index, Progress::Done) } else { Ok(()) }
+    }
+}
+
+/// Sends a copy on its way, and moves its bytes if it is one of those that happen at once.
+pub(super) fn launch(env: &mut Env<'_>, index: usize) -> Result<(), Halt> {
+    if at_once(env) { move_bytes(env, index, Progress::Done) } else { Ok(()) }
 }
 
 /// Moves the bytes of a copy, as far as `to`.

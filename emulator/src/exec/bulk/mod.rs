@@ -13,7 +13,7 @@ mod operands;
 use std::ops::Range;
 
 pub(super) use checks::report_flaw;
-pub(super) use engine::{Timing, commit, meet_global, meet_shared, needed, proxy_fence, timing, wait};
+pub(super) use engine::{Timing, at_once, commit, meet_global, meet_shared, needed, proxy_fence, timing, wait};
 pub(crate) use engine::{advance, finish};
 
 use checks::{check_accesses, check_extent, check_flights, check_source};
@@ -100,8 +100,7 @@ impl Issue {
 
 /// A finding that stops the kernel.
 fn stop<T>(env: &mut Env<'_>, issuer: Issuer, kind: Kind, detail: String) -> Result<T, Halt> {
-    env.report(kind, issuer.pc, Facts { lane: issuer.lane, detail, fatal: true, ..Facts::default() });
-    Err(Halt)
+    env.stop(kind, (issuer.pc, issuer.lane), detail)
 }
 
 impl Warp {

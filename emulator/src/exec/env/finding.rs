@@ -1,6 +1,6 @@
 //! Reports of findings, with the thread and the place that they name.
 
-use super::Env;
+use super::{Env, Halt};
 use crate::report::{Finding, Kind, Location, Other, Place, Thread};
 use crate::shadow::cell::Conflict;
 
@@ -42,6 +42,13 @@ impl Env<'_> {
     pub fn report(&mut self, kind: Kind, pc: u32, facts: Facts) {
         let thread = self.thread(facts.lane);
         self.report_thread(kind, pc, thread, facts);
+    }
+
+    /// A finding that stops the kernel, by an instruction and a lane.
+    #[cold]
+    pub fn stop<T>(&mut self, kind: Kind, (pc, lane): (u32, u32), detail: String) -> Result<T, Halt> {
+        self.report(kind, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+        Err(Halt)
     }
 
     /// As [`Env::report`], for a thread of another warp.
