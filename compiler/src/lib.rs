@@ -17,6 +17,7 @@ pub mod holes;
 mod launched;
 pub mod lower;
 pub mod memory;
+pub mod mma;
 pub mod plan;
 pub mod program;
 pub mod schedule;
@@ -348,12 +349,16 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
         }
         let (staged, waived, banks) = (Vec::new(), Vec::new(), Vec::new());
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, banks, reads, staged, waived });
+        let product = None;
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, banks, reads, staged, waived, product });
     }
     if !found.has_errors() {
         memory::buffer::check_reads(&analysed, &mut found);
     }
     tma::check::stage_copies(program, facts, &plan.roles, &mut analysed, &mut found);
+    if !found.has_errors() {
+        mma::check(&plan.roles, &mut analysed, &mut found);
+    }
     if !found.has_errors() {
         banks::conflicts::find(program, facts, &mut analysed, &mut found);
     }

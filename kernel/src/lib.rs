@@ -14,6 +14,7 @@
 //! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`mod@print`] | an algorithm as text |
+//! | [`descriptor`] | matrices in shared memory, as tensor cores read them |
 //! | [`target`] | what the machine can hold |
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`workers`] | independent work on the host's threads |
@@ -26,6 +27,7 @@
 pub mod algorithm;
 pub mod banks;
 pub mod cluster;
+pub mod descriptor;
 pub mod dot;
 pub mod element;
 pub mod format;

@@ -133,7 +133,7 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
             mutants.push((format!("barrier {n}: {other} arrivals for {arrivals}"), mutant));
         }
     }
-    assert!(mutants.len() > 15, "{}", mutants.len());
+    assert!(mutants.len() > 12, "{}", mutants.len());
     let noticed =
         |mutant: &Kernel| launches.iter().any(|launch| matches!(check(mutant, launch, WORK), Verdict::Violated(_)));
     mutants.into_iter().filter(|(_, mutant)| !noticed(mutant)).map(|(what, _)| what).collect()
@@ -389,7 +389,9 @@ fn mistakes_are_noticed_by_the_emulator() {
     assert!(noticed(info, &[5, 132]) >= 3 + 2 + 2, "{}", info.ptx.text);
     let kernel = accepted(&below("persistent,", [2, 2], "box k by 4 -> kb, kr; multicast c.ic by kb;"));
     let (info, dims) = (kernel.info.as_ref().expect("no error"), [33, 44, 20]);
-    assert!(noticed(info, &dims) >= 8 + 6 + 4 + 2, "{}", info.ptx.text);
+    // Both copies share their barriers.
+    let found = noticed(info, &dims);
+    assert!(found >= 10, "{found}\n{}", info.ptx.text);
     // Releases to the first block alone, in place of all.
     let to_second = |line: &str| line.contains("mapa.shared::cluster.u32") && line.ends_with(", 1;");
     assert!(first_entry(info).lines().any(to_second), "{}", info.ptx.text);

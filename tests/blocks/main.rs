@@ -5,6 +5,7 @@ mod clusters;
 mod multicast;
 mod persistent;
 mod persistent_multicast;
+mod products;
 mod reductions;
 mod roles;
 mod stages;

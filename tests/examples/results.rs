@@ -62,6 +62,15 @@ fn role_pointwise() {
 }
 
 #[test]
+fn gemm() {
+    // Sizes are M, K, N.
+    let found =
+        check("gemm", &[&[1, 8, 8], &[256, 64, 256], &[300, 200, 264], &[129, 64, 136], &[0, 8, 8], &[3, 0, 16]]);
+    assert!(found[0].contains("product by wgmma, m64n256k16 of bf16, 1 group under way"), "{}", found[0]);
+    assert!(found[1].contains("B is sb, across k: swizzle 128"), "{}", found[1]);
+}
+
+#[test]
 fn role_product() {
     let found = check("role_product", &[&[1, 4, 1], &[7, 36, 65], &[130, 32, 3], &[257, 100, 64], &[129, 132, 70]]);
     assert!(found[0].contains("goes to the 2 blocks along c.mc"), "{}", found[0]);

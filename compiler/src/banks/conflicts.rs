@@ -86,7 +86,10 @@ impl<'a> Around<'a> {
         };
         let mut uses = Vec::new();
         for by in by {
-            for access in self.stages[by].accesses.iter().filter(own) {
+            // Tensor cores read whole tiles, in layouts that have no conflicts.
+            let product = self.stages[by].product.as_ref();
+            let by_threads = |a: &&Access| !product.is_some_and(|p| a.value.is_some_and(|read| p.reads(read)));
+            for access in self.stages[by].accesses.iter().filter(own).filter(by_threads) {
                 let count = |swizzle: Swizzle| self.copied(staged, by, access, swizzle);
                 let degree = count(staged.swizzle);
                 if let Some(slow) = degree.as_ref().filter(|d| d.is_slow()) {

@@ -14,8 +14,9 @@ struct Use {
     stored: bool,
     fetched: bool,
     filled: bool,
-    /// Threads, the accelerator.
+    /// Threads, tensor cores, the accelerator.
     loaded: bool,
+    multiplied: bool,
     taken: bool,
 }
 
@@ -41,6 +42,7 @@ pub fn text(kernel: &Kernel) -> String {
                         (Engine::CpAsync, _) => found.fetched = true,
                         (Engine::Tma, AccessKind::Write) => found.filled = true,
                         (Engine::Thread, AccessKind::Read) => found.loaded = true,
+                        (Engine::TensorCore, _) => found.multiplied = true,
                         (Engine::Tma, AccessKind::Read) => found.taken = true,
                     }
                 }
@@ -76,7 +78,8 @@ pub fn text(kernel: &Kernel) -> String {
         };
         let writers =
             list(&[(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
-        let readers = list(&[(found.loaded, "threads"), (found.taken, "the accelerator")]);
+        let readers =
+            list(&[(found.loaded, "threads"), (found.multiplied, "tensor cores"), (found.taken, "the accelerator")]);
         let complete = match buffer.sharing {
             _ if in_roles.is_handed(BufferId(n as u32)) => {
                 "complete when its mbarrier ends a phase, free when another does"

@@ -10,14 +10,16 @@ use super::served;
 use crate::domain::{Binding, Op, Unit};
 use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
+use crate::kernel_ir::Wgmma;
 use crate::memory::fetch;
 use crate::plan::cycles::Degree;
+use crate::plan::product::{Operand, Product};
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::plan::{Analysed, Demand};
 use crate::region::Fit;
 use crate::schedule::vector::Class;
-use crate::schedule::{self, Along, Stage, computed_at_reads};
+use crate::schedule::{self, Along, Mma, Stage, computed_at_reads};
 use crate::source::ast::Place;
 
 /// What an instance of a stage holds.
@@ -109,6 +111,7 @@ pub(super) fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, 
     let about = Explained { stages, analysed, info };
     about.place(out);
     about.axes(out);
+    about.product(out);
     about.across_blocks(out);
     about.computed_at_reads(out);
     for staged in &analysed.staged {
@@ -169,9 +172,11 @@ impl Explained<'_> {
     /// Its loops, and who is given their iterations.
     fn axes(&self, out: &mut String) {
         let stage = &self.analysed.stage;
+        let of_product = stage.product.as_ref().map_or_else(Vec::new, Mma::serial);
         for leaf in &stage.domain.leaves {
             let axis = &stage.domain.axes[*leaf];
             let binding = match axis.binding {
+                Binding::Serial if of_product.contains(leaf) => "in products".to_owned(),
                 Binding::Serial => "loop".to_owned(),
                 Binding::Unroll(None) => "unrolled".to_owned(),
                 Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
@@ -184,6 +189,24 @@ impl Explained<'_> {
                 units => schedule::unit_name(&stage.program, units),
             };
             let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, self.show(&axis.extent));
+        }
+    }
+
+    /// How tensor cores compute it.
+    fn product(&self, out: &mut String) {
+        let (Some(mma), Some(product)) = (&self.analysed.stage.product, &self.analysed.product) else { return };
+        let Product { operands, columns } = product;
+        let depth = Wgmma::depth(mma.operand.bytes());
+        let pending = match mma.inflight {
+            0 => "each group awaited at once".to_owned(),
+            n => format!("{} under way", copies::counted(n.into(), "group")),
+        };
+        let _ = writeln!(out, "    product by wgmma, m{}n{columns}k{depth} of {}, {pending}", Wgmma::ROWS, mma.operand);
+        for (name, Operand { copy, across, leading, stride, swizzle, .. }) in ["A", "B"].iter().zip(operands) {
+            let way = if *across { "across k" } else { "along k" };
+            let span =
+                if *swizzle == Swizzle::None { "no swizzle".to_owned() } else { format!("swizzle {}", swizzle.span()) };
+            let _ = writeln!(out, "    {name} is {copy}, {way}: {span}, LBO {leading}, SBO {stride}");
         }
     }
 

@@ -133,9 +133,16 @@ impl Nests<'_> {
                 storage.begin(builder);
             }
         }
-        for copy in self.copies.iter_mut().flatten() {
+        for copy in self.copies.iter_mut().flatten().filter(|copy| copy.leads()) {
             if has_part(copy.pipeline.between.as_ref().map(|b| &b.roles), copy.staged.role) {
                 copy.begin(builder, role);
+            }
+        }
+        for copies in &mut self.copies {
+            for n in 0..copies.len() {
+                if let Some(leader) = copies[n].leader {
+                    copies[n].pipeline = copies[leader].pipeline.clone();
+                }
             }
         }
         let threads = role.map_or(self.of.threads, |role| roles[role].threads());

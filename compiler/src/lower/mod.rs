@@ -8,6 +8,7 @@
 //! | `nested_stage` | stages inside the loops of others: where an instance is computed, how it is read |
 //! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
+//! | `product` | products of tiles by tensor cores |
 //! | `multicast` | copies that several blocks take together |
 //! | `pipeline` | the slots of a buffer and their phases: acquire, commit, wait, release |
 //! | `role_pipeline` | what roles hand to each other |
@@ -38,6 +39,7 @@ pub(crate) mod nested_stage;
 mod pending_accesses;
 mod persistent_loop;
 mod pipeline;
+mod product;
 pub(crate) mod role_pipeline;
 mod shared_allocation;
 mod stage;

@@ -311,6 +311,9 @@ pub(super) struct Since {
     pub waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     pub touched: Vec<bool>,
+    /// Buffers that products read which may be under way, and those that products read since which were waited for.
+    multiplying: Vec<BufferId>,
+    multiplied: Vec<BufferId>,
     /// A thread published.
     pub published: bool,
     /// The elected thread waited for reads.
@@ -331,6 +334,8 @@ impl Since {
             ready: false,
             waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
+            multiplying: Vec::new(),
+            multiplied: Vec::new(),
             published: false,
             awaited: false,
             abroad: false,
@@ -350,6 +355,25 @@ impl Since {
             let uses = Rc::make_mut(&mut self.buffers[buffer.index()]);
             uses.used[..instances].iter_mut().for_each(|used| used.add(access, Sharing::Thread));
         }
+    }
+
+    /// A product reads a buffer.
+    pub fn multiply(&mut self, buffer: BufferId) {
+        self.touched[buffer.index()] = true;
+        put(&mut self.multiplying, buffer);
+    }
+
+    /// Warpgroups have waited for their products, for all of them or not.
+    pub fn products_end(&mut self, all: bool) {
+        if all {
+            let over = std::mem::take(&mut self.multiplying);
+            over.into_iter().for_each(|buffer| put(&mut self.multiplied, buffer));
+        }
+    }
+
+    /// Whether a product of another warpgroup may read a buffer still.
+    pub fn is_multiplied(&self, buffer: BufferId) -> bool {
+        self.multiplying.contains(&buffer) || self.multiplied.contains(&buffer)
     }
 
     /// A thread writes the newest instance of a buffer.
@@ -380,6 +404,7 @@ impl Since {
             }
             self.waited.fill(false);
             self.touched.fill(false);
+            self.multiplied.clear();
             (self.ready, self.published, self.awaited, self.abroad, self.arrived) = (false, false, false, false, false);
             return;
         }
@@ -455,10 +480,19 @@ impl Since {
         }
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);
+        other.multiplying.iter().for_each(|buffer| put(&mut self.multiplying, *buffer));
+        other.multiplied.iter().for_each(|buffer| put(&mut self.multiplied, *buffer));
         self.published |= other.published;
         self.awaited |= other.awaited;
         self.abroad |= other.abroad;
         self.arrived |= other.arrived;
+    }
+}
+
+/// Adds a buffer to a list in order.
+fn put(list: &mut Vec<BufferId>, buffer: BufferId) {
+    if let Err(at) = list.binary_search(&buffer) {
+        list.insert(at, buffer);
     }
 }
 

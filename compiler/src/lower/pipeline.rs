@@ -70,6 +70,9 @@ impl Pipeline {
         let slots = i64::from(self.slots);
         let ahead = b.index_literal(Type::I32, i64::from(ahead));
         let (moved, length) = (b.index_add(slot, ahead), b.index_literal(Type::I32, slots));
+        if self.slots.is_power_of_two() {
+            return b.index_mod(moved, length);
+        }
         let around = b.index_compare(Compare::Ge, moved, length);
         let wrapped = b.index_sub(moved, length);
         let slot = b.select(around, wrapped, moved);
@@ -202,10 +205,15 @@ impl FullEmptyBarriers {
         Self { in_background, ..Self::new(b, between, all, (stage.ring, made), None) }
     }
 
-    /// Declares the barriers of a copy.
-    pub fn of_copy(b: &mut Builder, between: ProducerConsumers, all: &[Role], staged: &Staged) -> Self {
+    /// Declares the barriers of a copy, which other blocks fill, too.
+    pub fn of_copy(
+        b: &mut Builder,
+        between: ProducerConsumers,
+        all: &[Role],
+        (staged, multicast): (&Staged, Option<Multicast>),
+    ) -> Self {
         let made = (staged.way == Way::Load).then_some(1);
-        Self::new(b, between, all, (staged.ring, made), staged.multicast.clone())
+        Self::new(b, between, all, (staged.ring, made), multicast)
     }
 
     /// `made` is how many arrivals say that a slot is filled, if not one of each warp of the producer.

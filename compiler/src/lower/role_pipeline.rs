@@ -41,7 +41,6 @@ use tilewright_kernel::algorithm::Compare;
 use super::nested_stage::{Instance, Storage};
 use super::stage::{Around, Nest, Point};
 use super::staging::Copy;
-use super::tma_pipeline::Part;
 use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
 use crate::kernel_ir::{Range, Type, ValueId};
@@ -155,12 +154,13 @@ impl<'a> Nest<'a, '_> {
     /// After everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
     pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
         let Some(role) = self.around.role else { return };
-        for part in self.parts(k).into_iter().filter(Part::is_handed) {
+        for part in self.parts(k).into_iter().filter(|part| part.is_handed() && part.copy.leads()) {
             let copy = &part.copy;
             let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
-                Way::Load if copy.pipeline.is_released_by(role) => copy.pipeline.release(self.b, slot),
-                Way::Load => {}
+                Way::Load if !copy.pipeline.is_released_by(role) => {}
+                Way::Load if self.is_late(copy, k) => self.release_late(copy, point, k, slot),
+                Way::Load => copy.pipeline.release(self.b, slot),
                 Way::Store if part.makes => {
                     self.b.fence_proxy_async();
                     copy.pipeline.commit(self.b, slot);

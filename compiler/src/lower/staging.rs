@@ -2,6 +2,7 @@
 //! element lies.
 
 use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::tensor_map::Swizzle;
 
 use super::arithmetic::Emit;
 use super::multicast;
@@ -13,7 +14,7 @@ use crate::kernel_ir::{
 };
 use crate::plan::Analysed;
 use crate::plan::roles::ProducerConsumers;
-use crate::plan::staged::{Axis, Form, MOST_ELEMENTS, Part, Staged, Step, Way};
+use crate::plan::staged::{Axis, Form, MOST_ELEMENTS, Multicast, Part, Staged, Step, Way};
 use crate::schedule::Role;
 
 /// A staged copy that the nest has to instantiate.
@@ -29,6 +30,10 @@ pub(super) struct Copy<'a> {
     barrier: Option<MbarrierId>,
     /// The slots of its buffer.
     pub pipeline: Pipeline,
+    /// The copy before it, of the same stage, whose slots and barriers it shares; none if it has its own.
+    pub leader: Option<usize>,
+    /// Bytes that end a phase: its own, and those of copies that share its barriers.
+    bytes: i128,
     /// Of a ring to a tensor that another role hands over: instances that were copied so far, up to one less than the
     /// ring has slots.
     pub released: Option<VariableId>,
@@ -70,6 +75,8 @@ pub struct Held<'a> {
     pub staged: &'a Staged,
     /// Where it is.
     pub buffer: BufferId,
+    /// Its slot.
+    pub slot: ValueId,
     /// Elements before its slot; none if there is one slot.
     pub base: Option<ValueId>,
     /// Where its region starts, along each axis of the TMA domain.
@@ -86,38 +93,90 @@ pub(super) fn copies<'a>(
     let mut map = 0;
     let mut of = |analysed: &'a Analysed| {
         b.line(analysed.stage.statement as u32 + 1);
-        let copies = analysed.staged.iter().filter(|_| staged).map(|copy| {
-            let between = ProducerConsumers::of_copy(stages, copy);
-            let declared = Copy::new(b, copy, map, (between, roles), index);
+        let all: &[Staged] = if staged { &analysed.staged } else { &[] };
+        let between: Vec<_> = all.iter().map(|copy| ProducerConsumers::of_copy(stages, copy)).collect();
+        let shares = |n: usize, m: usize| shares_slots((&all[n], &between[n]), (&all[m], &between[m]));
+        let leader = |n: usize| (0..n).find(|m| shares(*m, n));
+        let mut declared: Vec<Copy<'_>> = Vec::with_capacity(all.len());
+        for (n, copy) in all.iter().enumerate() {
+            let alike = (n..all.len()).filter(|m| *m == n || shares(n, *m));
+            let pipeline = match leader(n) {
+                Some(leader) => Ok(leader),
+                None => Err((between[n].clone(), alike.clone().find_map(|m| all[m].multicast.clone()))),
+            };
+            let bytes = alike.map(|m| all[m].bytes()).sum();
+            let own = match pipeline {
+                Ok(leader) => Copy { leader: Some(leader), ..Copy::like(b, copy, map, &declared[leader], index) },
+                Err((between, multicast)) => Copy::new(b, copy, map, (between, roles, multicast), (index, bytes)),
+            };
+            declared.push(own);
             map += u16::from(copy.has_map());
-            declared
-        });
-        copies.collect()
+        }
+        declared
     };
     stages.iter().map(&mut of).collect()
 }
 
+/// Whether two copies of a stage, one after the other, are filled, read and handed back together: by one role, in rings
+/// of one length at one place, for the same roles and blocks. Then one barrier says all of both.
+fn shares_slots(
+    (first, between): (&Staged, &Option<ProducerConsumers>),
+    (second, others): (&Staged, &Option<ProducerConsumers>),
+) -> bool {
+    let is_handed = between.as_ref().is_some_and(|between| !between.reads_own) && between == others;
+    let together = match (&first.multicast, &second.multicast) {
+        (Some(a), Some(b)) => a.by.is_some() && b.by.is_some() && (a.blocks, a.stride) == (b.blocks, b.stride),
+        (Some(a), None) | (None, Some(a)) => a.by.is_some(),
+        (None, None) => true,
+    };
+    let place = |staged: &Staged| (staged.way, staged.ring, staged.role, staged.attach.loops);
+    first.way == Way::Load && is_handed && together && place(first) == place(second)
+}
+
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles.
+    /// Declares what a copy needs: one that other blocks take together with its own, or what shares its barriers. `map`
+    /// is its tensor map, if it copies tiles.
     fn new(
         b: &mut Builder,
         staged: &'a Staged,
         map: u16,
-        (between, roles): (Option<ProducerConsumers>, &[Role]),
-        index: Type,
+        (between, roles, multicast): (Option<ProducerConsumers>, &[Role], Option<Multicast>),
+        (index, bytes): (Type, i128),
     ) -> Self {
-        let buffer = b.buffer(Buffer {
+        let buffer = Self::buffer(b, staged);
+        let expects = (staged.way == Way::Load).then_some(1);
+        let between = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, (staged, multicast)));
+        let barrier = expects.map(|_| between.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |b| b.full));
+        let pipeline = Pipeline::new(staged.ring, between);
+        Self { staged, map, buffer, index, barrier, pipeline, leader: None, bytes, released: None }
+    }
+
+    /// The same of one that shares slots and barriers with another one.
+    fn like(b: &mut Builder, staged: &'a Staged, map: u16, leader: &Self, index: Type) -> Self {
+        let Self { barrier, pipeline, .. } = leader.clone();
+        let buffer = Self::buffer(b, staged);
+        Self { staged, map, buffer, index, barrier, pipeline, leader: None, bytes: 0, released: None }
+    }
+
+    fn buffer(b: &mut Builder, staged: &Staged) -> BufferId {
+        b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,
             elements: u32::try_from(staged.elements()).unwrap_or(u32::MAX),
             alignment: staged.swizzle.alignment(),
             slots: staged.ring,
             sharing: Sharing::Block,
-        });
-        let expects = (staged.way == Way::Load).then_some(1);
-        let between = between.map(|between| FullEmptyBarriers::of_copy(b, between, roles, staged));
-        let barrier = expects.map(|_| between.as_ref().map_or_else(|| b.mbarrier(staged.barriers()), |b| b.full));
-        Self { staged, map, buffer, index, barrier, pipeline: Pipeline::new(staged.ring, between), released: None }
+        })
+    }
+
+    /// Whether another copy has the same slots and barriers.
+    pub fn shares_slots_with(&self, other: &Self) -> bool {
+        self.barrier.is_some() && self.barrier == other.barrier
+    }
+
+    /// Whether its slots and barriers are its own, to be waited for and handed on.
+    pub const fn leads(&self) -> bool {
+        self.leader.is_none()
     }
 
     /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
@@ -151,8 +210,8 @@ impl<'a> Copy<'a> {
 
     /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are [`Self::corners`].
     pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
-        if let Some(barrier) = self.barrier {
-            b.mbarrier_expect_tx(barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+        if let Some(barrier) = self.barrier.filter(|_| self.leads()) {
+            b.mbarrier_expect_tx(barrier, slot, u32::try_from(self.bytes).unwrap_or(u32::MAX));
         }
         let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
         let zero = b.index_literal(ty, 0);
@@ -283,7 +342,7 @@ impl<'a> Copy<'a> {
 
     /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
     pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
-        let barrier = self.barrier?;
+        let barrier = self.barrier.filter(|_| self.leads())?;
         let parity = self.pipeline.parity(b)?;
         b.mbarrier_wait(barrier, slot, parity);
         Some(parity)
@@ -296,13 +355,19 @@ impl<'a> Copy<'a> {
             let elements = b.index_literal(ty, i64::try_from(self.staged.elements()).unwrap_or(i64::MAX));
             b.index_mul(slot, elements)
         });
-        Held { staged: self.staged, buffer: self.buffer, base, starts }
+        Held { staged: self.staged, buffer: self.buffer, slot, base, starts }
     }
 }
 
 impl Held<'_> {
     /// Element offset in the buffer of the tensor's element at `indices`, which lies in the region.
     pub fn offset(&self, b: &mut Builder, indices: &[ValueId], ty: Type) -> ValueId {
+        let offset = self.offset_in_slot(b, indices, ty, self.staged.swizzle);
+        self.base.map_or(offset, |base| b.index_add(base, offset))
+    }
+
+    /// The same in its slot, as if chunks were exchanged in another way.
+    pub fn offset_in_slot(&self, b: &mut Builder, indices: &[ValueId], ty: Type, swizzle: Swizzle) -> ValueId {
         let Self { staged, starts, .. } = self;
         let place = |b: &mut Builder, v: Var| match Family::PLACEHOLDER.number(v) {
             Some(d) => {
@@ -316,12 +381,8 @@ impl Held<'_> {
             b.index_sub(position, *start)
         };
         let offsets: Vec<ValueId> = staged.axes.iter().zip(starts).map(|along| offset(b, along)).collect();
-        let layout = staged.layout(staged.swizzle);
-        let offset = layout.place(&mut Emit { b, index: ty }, (), &|axis: usize| offsets[axis]);
-        match self.base {
-            Some(base) => b.index_add(base, offset),
-            None => offset,
-        }
+        let layout = staged.layout(swizzle);
+        layout.place(&mut Emit { b, index: ty }, (), &|axis: usize| offsets[axis])
     }
 }
 

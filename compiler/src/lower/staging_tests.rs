@@ -105,7 +105,8 @@ fn check(staged: &Staged) {
     }
     let mut b = builder();
     let starts: Vec<ValueId> = (0..staged.axes.len()).map(|d| b.index_literal(Type::I32, 100 * d as i64 - 3)).collect();
-    let held = Held { staged, buffer: BufferId(0), base: None, starts };
+    let slot = b.index_literal(Type::I32, 0);
+    let held = Held { staged, buffer: BufferId(0), slot, base: None, starts };
     let region: i128 = staged.axes.iter().map(|a| a.region.extent).product();
     for n in 0..region {
         let (mut rest, mut wanted) = (n, vec![0; staged.axes.len()]);
@@ -178,7 +179,7 @@ fn readers_look_where_copies_write() {
 /// outermost first.
 fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     let mut b = builder();
-    let copy = Copy::new(&mut b, staged, 0, (None, &[]), Type::I32);
+    let copy = Copy::new(&mut b, staged, 0, (None, &[], None), (Type::I32, staged.bytes()));
     let start: Vec<ValueId> = start.iter().map(|x| b.index_literal(Type::I32, *x as i64)).collect();
     let slot = b.index_literal(Type::I32, 0);
     copy.start(&mut b, &start, slot);

@@ -61,7 +61,7 @@ impl<'a, M: Meaning> Terms<'a, M> {
             }
             let op = self.kernel.value(next).op;
             let operands = match op {
-                Op::ConvertIndex(a) => [Some(a), None],
+                Op::ConvertIndex(a) | Op::OfWarp(a) => [Some(a), None],
                 Op::Index(op, a, b) if self.is_arithmetic(op, b) => [Some(a), Some(b)],
                 _ => [None, None],
             };
@@ -96,7 +96,7 @@ impl<'a, M: Meaning> Terms<'a, M> {
         match op {
             Op::Literal(bits) => Expr::constant(i128::from(bits as i64)),
             Op::Dim(d) => Expr::var(u32::from(d)),
-            Op::ConvertIndex(a) => of(a).clone(),
+            Op::ConvertIndex(a) | Op::OfWarp(a) => of(a).clone(),
             Op::Index(op, a, b) if self.is_arithmetic(op, b) => {
                 let (x, y) = (of(a), of(b));
                 match op {

@@ -167,7 +167,7 @@ impl<'a> Nest<'a, '_> {
         let copy = &part.copy;
         let next = copy.pipeline.instance_after(self.b, now, ahead);
         let exists = other.map(|other| other.exists);
-        if is_used && part.is_handed() {
+        if is_used && part.is_handed() && copy.leads() {
             self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, next));
         }
         Due { copy, slot: next.0, starts: self.corners(copy, point, other), exists }

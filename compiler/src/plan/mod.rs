@@ -2,6 +2,7 @@
 //! after the other; `lower` and `explain` read it.
 
 pub mod cycles;
+pub mod product;
 pub mod roles;
 pub mod staged;
 
@@ -11,6 +12,7 @@ use crate::schedule::Stage;
 use crate::schedule::accesses::{Access, StageRead};
 use crate::schedule::vector::Vector;
 use cycles::Use;
+use product::Product;
 use staged::Staged;
 
 /// A stage with everything that was found out about it.
@@ -34,6 +36,8 @@ pub struct Analysed {
     pub staged: Vec<Staged>,
     /// Predicates that terms need not test where these copies are read.
     pub waived: Vec<Waiver>,
+    /// What tensor cores compute of it, where the copies of its factors are.
+    pub product: Option<Product>,
 }
 
 /// What a reader demands of the holes that a predicate would keep away.

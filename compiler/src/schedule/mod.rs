@@ -12,6 +12,7 @@
 //! | `attach`, `asked`, `region_ops` | where each stands, and the region that is needed there; what readers ask for; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
 //! | `range` | ranges that other axes decide |
+//! | `fragment` | the axes of products of tensor cores |
 //! | `accesses`, `vector` | every access of a stage, as expressions; which lanes of a vectorised axis are one access |
 //! | `launch`, `levels`, `distribution` | what `launch` asks for; digits of a thread's number; who runs each iteration |
 //! | `cta_rank`, `raster`, `ping_pong`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
@@ -32,6 +33,7 @@ mod combine;
 mod compute_at;
 pub mod cta_rank;
 mod distribution;
+mod fragment;
 mod fused_output;
 mod held_reads;
 mod idle;
@@ -62,6 +64,7 @@ pub use buffer_layout::{BufferLayout, Columns, LaidOut, SLOT_ALIGNMENT, Spot};
 pub use buffers::MOST_SLOTS;
 use distribution::BLOCK_LIMIT;
 pub use distribution::Distribution;
+pub use fragment::Mma;
 pub use fused_output::Beside;
 pub use levels::{Level, unit_name};
 pub use loops::check_loops;

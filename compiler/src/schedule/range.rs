@@ -111,6 +111,8 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
         | ast::OpKind::Bind { axes, .. }
         | ast::OpKind::Reduce { axes, .. } => axes.iter().any(is_it),
         ast::OpKind::Swizzle { x, y, .. } => is_it(x) || is_it(y),
+        ast::OpKind::Mma { m, n, k, .. } => [m, n, k].into_iter().any(is_it),
+        ast::OpKind::Fragment { m, n, .. } => is_it(m) || is_it(n),
         ast::OpKind::Like { .. } => true,
         // These are for staged copies, or speak of reductions as a whole.
         ast::OpKind::Box { .. }
@@ -118,7 +120,6 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
         | ast::OpKind::Tile { .. }
         | ast::OpKind::Layout { .. }
         | ast::OpKind::Multicast { .. }
-        | ast::OpKind::Mma { .. }
         | ast::OpKind::Region { .. }
         | ast::OpKind::Fill { .. }
         | ast::OpKind::L2 { .. }

@@ -87,7 +87,7 @@ impl Roots {
             owner,
             head: span,
         };
-        let apply::Applied { reduced, raster, turns } = apply::ops(given, &mut domain, ops, diags);
+        let apply::Applied { reduced, raster, turns, product } = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
             name,
@@ -110,6 +110,7 @@ impl Roots {
             reduced,
             raster,
             turns,
+            product,
             place: Place::Global,
             ring: 1,
             layout: BufferLayout::new([]),

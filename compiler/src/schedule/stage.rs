@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Source, ValueId};
 
 use super::roots::whole_root;
-use super::{Attach, Beside, BufferLayout, Distribution, Raster, Turns};
+use super::{Attach, Beside, BufferLayout, Distribution, Mma, Raster, Turns};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, Unit};
 use crate::extent::{Expr, Facts, Family};
 use crate::kernel_ir::Sharing;
@@ -75,6 +75,8 @@ pub struct Stage {
     pub raster: Option<Raster>,
     /// Which units take turns at its main loop.
     pub turns: Option<Turns>,
+    /// What tensor cores compute of it: its reduction.
+    pub product: Option<Mma>,
     /// Where the results live.
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for stages without buffers.

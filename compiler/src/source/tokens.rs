@@ -321,7 +321,10 @@ impl TokenBuffer {
             (Open(Paren | Bracket), _) | (_, Close(Paren | Bracket)) => false,
             (Open(Brace), Close(Brace)) => false,
             (Word, Open(Paren)) => {
-                matches!(self.text(before), "by" | "box" | "mma" | "init" | "step" | "merge" | "in" | "if" | "where")
+                matches!(
+                    self.text(before),
+                    "by" | "box" | "mma" | "fragment" | "init" | "step" | "merge" | "in" | "if" | "where"
+                )
             }
             (Word, Open(Bracket)) => matches!(self.text(before), "layout" | "in"),
             (Close(_), Open(Bracket)) => false,

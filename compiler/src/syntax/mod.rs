@@ -63,6 +63,7 @@
 //!            | "layout" "[" list(NAME ["pad" expr]) "]" ["swizzle" expr]
 //!            | "multicast" NAME "." NAME ["by" NAME]
 //!            | "mma" "(" NAME "," NAME "," NAME ")" "by" ("wgmma" | "mma_sync") ["inflight" "(" expr ")"]
+//!            | "fragment" "(" NAME "," NAME ")" "by" ("wgmma" | "mma_sync")
 //!            | "region" ("cover" | "exact" | "flat" ["->" NAME])
 //!            | "fill" ("zero" | "any")
 //!            | "l2" ("promote" "(" expr ")" | "evict_first" | "evict_last")

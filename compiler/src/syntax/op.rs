@@ -62,6 +62,7 @@ impl Parser<'_> {
             "layout" => self.layout(),
             "multicast" => self.multicast(),
             "mma" => self.mma(),
+            "fragment" => self.fragment(),
             "fill" => self
                 .one_of(WordSet::FillModel, FillModel::WORDS, FillModel::from_word)
                 .map(|model| OpKind::Fill { model }),
@@ -298,6 +299,17 @@ impl Parser<'_> {
             None => None,
         };
         Ok(OpKind::Mma { m, n, k, engine, inflight })
+    }
+
+    fn fragment(&mut self) -> Parse<OpKind> {
+        let (m, n) = self.group(Delimiter::Paren, |p| {
+            let m = p.axis()?;
+            p.expect_operator(",")?;
+            Ok((m, p.axis()?))
+        })?;
+        self.expect_word("by")?;
+        let engine = self.one_of(WordSet::MmaEngine, MmaEngine::WORDS, MmaEngine::from_word)?;
+        Ok(OpKind::Fragment { m, n, engine })
     }
 
     fn l2(&mut self) -> Parse<OpKind> {

@@ -428,6 +428,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         reads,
         staged,
         waived: Vec::new(),
+        product: None,
     };
     crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")
 }

@@ -1,10 +1,11 @@
 //! `wgmma`: the checks when a product is issued, and the product when it happens. What a warp knows of its products is
-//! in `warpgroup`, where their matrices are in `matrix::descriptor`.
+//! in `warpgroup`, where their matrices are in `kernel::descriptor`.
 //!
 //! Every warp of a warpgroup computes its 16 rows when it comes to them. Like a bulk copy, a product happens at once,
 //! when it is waited for, or in between, as the seed decides; what can be wrong with it is looked at when it is issued,
 //! and what reads and writes its registers before it is waited for, at that access.
 
+use tilewright_kernel::descriptor::Descriptor;
 use tilewright_kernel::tensor_map::GRANULE;
 
 use super::Warp;
@@ -14,7 +15,6 @@ use super::env::{Env, Facts, Halt};
 use crate::bulk::flight::{Cargo, Flight, Issuer, NOTHING, Progress, Token, Way};
 use crate::decode::op::{Inst, Op, Slot, Space, Wgmma};
 use crate::lanes::{LANES, Mask};
-use crate::matrix::descriptor::Descriptor;
 use crate::matrix::{Product, model};
 use crate::registers::WARPGROUP;
 use crate::report::Kind;

@@ -4,7 +4,6 @@
 //! The manual leaves order and intermediate rounding of a floating-point product open, so there are several models: a
 //! fast one for structure tests, and bit models of two architectures. Integer and f64 products have one meaning.
 
-pub mod descriptor;
 pub mod fragment;
 pub mod model;
 pub mod places;

@@ -46,7 +46,7 @@ impl Entry<'_> {
     pub(super) fn split(&mut self, address: Address) -> (RegId, i64) {
         match address.base {
             AddressBase::Reg(register) => (register, address.offset),
-            AddressBase::Symbol(symbol) => (self.result("mov.u32", ScalarType::B32, [symbol.into()]), address.offset),
+            AddressBase::Symbol(symbol) => (self.start_of(symbol), address.offset),
             AddressBase::Absolute => (self.moved(ScalarType::B32, address.offset.into()), 0),
         }
     }

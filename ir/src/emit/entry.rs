@@ -1,4 +1,6 @@
 //! One entry point: registers, regions, control flow, the line table.
+//!
+//! This file is longer than 500 lines: one arm a statement and an operation.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -14,7 +16,9 @@ use super::EmitError;
 use super::roles::InRole;
 use super::shuffle::Warp;
 use super::staging::Place;
-use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
+use crate::kernel_ir::{
+    If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId, VariableId,
+};
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
 const PREDICATED_LETS: usize = 8;
@@ -27,7 +31,7 @@ pub(super) struct Entry<'a> {
     pub(super) block: Block,
     /// Register of each value that has one; literals are operands of their own.
     registers: Vec<Option<RegId>>,
-    variables: Vec<Option<RegId>>,
+    pub(super) variables: Vec<Option<RegId>>,
     /// The `.param` of each argument.
     pub(super) symbols: Vec<Symbol>,
     /// Addresses to compute where an offset is bound: offset, memory, register once computed; sorted.
@@ -41,6 +45,12 @@ pub(super) struct Entry<'a> {
     pub(super) barriers: Option<Place>,
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,
+    /// The descriptors of the products since the last fence.
+    pub(super) descriptors: Vec<super::products::Known>,
+    /// The variables that products add to, in order.
+    pub(super) sums: Vec<VariableId>,
+    /// The address of the shared memory that the launch provides, if it is kept.
+    pub(super) shared_start: Option<(Symbol, RegId)>,
     /// An instruction of each mnemonic so far, without operands.
     mnemonics: SortedMap<String, Inst>,
     /// The first instruction that the table does not take.
@@ -82,6 +92,9 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         buffers,
         barriers,
         warp: None,
+        descriptors: Vec::new(),
+        sums: Vec::new(),
+        shared_start: None,
         mnemonics: SortedMap::new(),
         error: None,
         guard: None,
@@ -90,6 +103,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         file,
         line: 0,
     };
+    entry.prepare_products(dynamic);
     entry.plan_addresses();
     entry.load_bases();
     entry.prepare_barriers();
@@ -265,6 +279,11 @@ impl Entry<'_> {
                 let register = self.value(*value);
                 self.bind(*value, register);
             }
+            // The first product replaces what is in it. Of others, a value at first is what tells the assembler where
+            // their lives begin.
+            StatementKind::Declare(variable, value) if self.is_unset_sum(*variable) => {
+                self.variables[variable.index()] = Some(self.f.reg(register_type(self.ty(*value))));
+            }
             StatementKind::Declare(variable, value) => {
                 let source = self.operand(*value);
                 // Not under the guard: a variable of a predicated branch is used nowhere else.
@@ -314,6 +333,15 @@ impl Entry<'_> {
             StatementKind::BulkCommitGroup => self.effect("cp.async.bulk.commit_group", []),
             StatementKind::BulkWaitGroupRead { pending } => {
                 self.effect("cp.async.bulk.wait_group.read", [(*pending).into()]);
+            }
+            StatementKind::Wgmma(product) => self.product(product),
+            StatementKind::WgmmaFence => {
+                self.descriptors.clear();
+                self.emit("wgmma.fence.sync.aligned", []);
+            }
+            StatementKind::WgmmaCommitGroup => self.emit("wgmma.commit_group.sync.aligned", []),
+            StatementKind::WgmmaWaitGroup { pending } => {
+                self.emit("wgmma.wait_group.sync.aligned", [(*pending).into()]);
             }
         }
     }
@@ -473,6 +501,11 @@ impl Entry<'_> {
             Op::CompareIndex(op, a, b) => self.compare_index(op, a, b),
             Op::InRange(a, b) => self.in_range(a, b),
             Op::ConvertIndex(a) => self.convert_index(a, ty),
+            Op::OfWarp(a) => {
+                // All lanes have the same bits, and so does what they are together.
+                let own = self.operand(a);
+                self.result("redux.sync.or.b32", ScalarType::B32, [own, u32::MAX.into()])
+            }
             Op::Select(condition, a, b) => self.select(ty, condition, a, b),
             Op::Unary(op, a) => self.unary(op, ty, a),
             Op::Binary(op, a, b) => self.binary(op, ty, a, b),

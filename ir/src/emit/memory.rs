@@ -11,7 +11,7 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
     BulkCopy, CpAsync, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Type, Value,
-    ValueId,
+    ValueId, Wgmma,
 };
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
@@ -30,6 +30,9 @@ impl Entry<'_> {
                 statement.kind
             {
                 places.push((Memory::Parameter(parameter), offset));
+            }
+            if let StatementKind::Wgmma(Wgmma { a, b, .. }) = &statement.kind {
+                places.extend([a, b].map(|matrix| (Memory::Buffer(matrix.buffer), matrix.offset)));
             }
             for (memory, offset) in places {
                 let (rest, _) = self.peel(memory, offset);
@@ -133,6 +136,19 @@ impl Entry<'_> {
             None => self.compute_address(memory, rest),
         };
         Address::reg(register).offset(bytes)
+    }
+
+    /// The same of shared memory as a register and what is added to it, both multiples of so many bytes as the whole
+    /// is.
+    pub(super) fn address_in(&mut self, memory: Memory, offset: ValueId, granule: i64) -> (RegId, i64) {
+        let address = self.address(memory, offset);
+        let (register, offset) = self.split(address);
+        let rest = offset.rem_euclid(granule);
+        let register = match rest {
+            0 => register,
+            _ => self.result("add.s32", ScalarType::B32, [register.into(), rest.into()]),
+        };
+        (register, offset - rest)
     }
 
     /// The address of the first element, where it is known without computing.

@@ -23,6 +23,7 @@
 //! | `cluster` | what blocks of a cluster do: their barrier, accesses of each other's buffers |
 //! | `roles` | warps that run regions of their own, arrivals for each other |
 //! | `staging` | shared memory, barriers of copies, copies by the accelerator |
+//! | `products` | products of matrices, by tensor cores |
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
 //!
@@ -37,6 +38,7 @@ mod entry;
 pub mod functions;
 mod index;
 mod memory;
+mod products;
 mod roles;
 mod shuffle;
 mod staging;
@@ -53,8 +55,9 @@ use crate::kernel_ir::{Fault, Kernel, Problem, StatementKind, verify};
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
 
 /// The same of modules that copy to several blocks of a cluster at once, which other targets do at substantially
-/// reduced performance (PTX manual, `cp.async.bulk.tensor`, "Target ISA Notes").
-const MULTICAST: Requirement = Requirement { version: PtxVersion::new(8, 0), target: Target::sm_a(90) };
+/// reduced performance (PTX manual, `cp.async.bulk.tensor`, "Target ISA Notes"), and of those with `wgmma`, which
+/// others do not have.
+const HOPPER: Requirement = Requirement { version: PtxVersion::new(8, 0), target: Target::sm_a(90) };
 
 /// Why there is no module: a mistake of the compiler itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,11 +115,14 @@ pub fn emit_unverified(kernels: &[Kernel], source: &str) -> Result<Module, EmitE
 }
 
 fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
-    let multicasts = |kernel: &Kernel| {
+    let is_of_hopper = |kernel: &Kernel| {
         let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
-        statements.any(|s| matches!(&s.kind, StatementKind::BulkCopy(transfer) if transfer.multicast.is_some()))
+        statements.any(|s| match &s.kind {
+            StatementKind::BulkCopy(transfer) => transfer.multicast.is_some(),
+            kind => matches!(kind, StatementKind::Wgmma(_)),
+        })
     };
-    let floor = if kernels.iter().any(multicasts) { MULTICAST } else { FLOOR };
+    let floor = if kernels.iter().any(is_of_hopper) { HOPPER } else { FLOOR };
     let mut module = ModuleBuilder::new(floor);
     let file = module.file(source);
     let maps = kernels.iter().map(Kernel::shared_map).filter(|map| map.dynamic_bytes().is_some());

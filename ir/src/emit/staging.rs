@@ -103,7 +103,7 @@ impl Entry<'_> {
         let Some((symbol, at)) = self.buffers.get(buffer.index()).copied().flatten() else {
             return self.f.reg(ScalarType::B32);
         };
-        let base = self.result("mov.u32", ScalarType::B32, [symbol.into()]);
+        let base = self.start_of(symbol);
         match at {
             0 => base,
             _ => self.result("add.s32", ScalarType::B32, [base.into(), (at as i64).into()]),

@@ -5,8 +5,8 @@
 //! compile before it has one, and no walker passes it over.
 
 use super::{
-    BufferId, If, Load, Loop, MbarrierId, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart, ValueId,
-    VariableId,
+    BufferId, If, Load, Loop, Matrix, MbarrierId, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart,
+    ValueId, VariableId, Wgmma,
 };
 
 /// The row of a statement.
@@ -18,6 +18,8 @@ pub struct Effects<'a> {
     bound: Option<(ValueId, u32)>,
     /// The variable that it makes or gives another value.
     pub sets: Option<VariableId>,
+    /// The product whose variables it reads and gives other values.
+    pub adds: Option<&'a Wgmma>,
     accesses: [Option<Access>; 2],
     /// The barriers of which it uses one.
     pub barrier: Option<MbarrierId>,
@@ -52,7 +54,7 @@ pub struct Access {
     pub by: Engine,
     /// Whether it is the memory of other blocks of the cluster, too.
     pub of_cluster: bool,
-    /// Which elements; none of a copy by the accelerator, which has places of its own.
+    /// Which elements; none of a copy by the accelerator and of a product, which have places of their own.
     pub elements: Option<Elements>,
 }
 
@@ -74,6 +76,8 @@ pub enum Engine {
     CpAsync,
     /// The accelerator.
     Tma,
+    /// The tensor core of a warpgroup, which goes on beside it.
+    TensorCore,
 }
 
 /// Neighbouring elements.
@@ -122,6 +126,7 @@ impl<'a> Effects<'a> {
         many: &[],
         bound: None,
         sets: None,
+        adds: None,
         accesses: [None; 2],
         barrier: None,
         inside: Inside::Nothing,
@@ -317,6 +322,19 @@ impl StatementKind {
                     ..none
                 }
             }
+            Self::Wgmma(product) => {
+                let access = |matrix: &Matrix| {
+                    let (memory, kind) = (Memory::Buffer(matrix.buffer), AccessKind::Read);
+                    Some(Access { memory, kind, by: Engine::TensorCore, of_cluster: false, elements: None })
+                };
+                Effects {
+                    few: [Some(product.a.offset), Some(product.b.offset), product.adds],
+                    many: &product.slots,
+                    accesses: [access(&product.a), access(&product.b)],
+                    adds: Some(product),
+                    ..none
+                }
+            }
             Self::LifetimeStart { slot, .. } => Effects { few: [Some(*slot), None, None], ..none },
             Self::MbarrierExpectTx { barrier, slot: at, .. } | Self::CpAsyncMbarrierArrive { barrier, slot: at } => {
                 slot(*barrier, [Some(*at), None, None])
@@ -339,7 +357,10 @@ impl StatementKind {
             | Self::GridDependencyWait
             | Self::GridDependencyLaunch
             | Self::BulkCommitGroup
-            | Self::BulkWaitGroupRead { .. } => none,
+            | Self::BulkWaitGroupRead { .. }
+            | Self::WgmmaFence
+            | Self::WgmmaCommitGroup
+            | Self::WgmmaWaitGroup { .. } => none,
         }
     }
 
@@ -348,8 +369,17 @@ impl StatementKind {
         matches!(self, Self::Let(_) | Self::Declare(..) | Self::Set(..) | Self::Shuffle { .. })
     }
 
-    /// The buffer that it names, to be given another number.
-    pub fn buffer_mut(&mut self) -> Option<&mut BufferId> {
+    /// The buffers that it names, to be given other numbers.
+    pub fn buffers_mut(&mut self) -> impl Iterator<Item = &mut BufferId> {
+        let (first, second) = match self {
+            Self::Wgmma(product) => (Some(&mut product.a.buffer), Some(&mut product.b.buffer)),
+            kind => (kind.buffer_mut(), None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// The one that it names, of a statement that names one at most.
+    fn buffer_mut(&mut self) -> Option<&mut BufferId> {
         let memory = match self {
             Self::Load(load) | Self::LoadDsmem { load, .. } => &mut load.memory,
             Self::Store(store) | Self::StoreDsmemAll(store) => &mut store.memory,
@@ -381,7 +411,11 @@ impl StatementKind {
             | Self::GridDependencyWait
             | Self::GridDependencyLaunch
             | Self::BulkCommitGroup
-            | Self::BulkWaitGroupRead { .. } => return None,
+            | Self::BulkWaitGroupRead { .. }
+            | Self::Wgmma(_)
+            | Self::WgmmaFence
+            | Self::WgmmaCommitGroup
+            | Self::WgmmaWaitGroup { .. } => return None,
         };
         match memory {
             Memory::Buffer(buffer) => Some(buffer),

@@ -32,6 +32,11 @@
 //! commits them in groups, waits for its own groups in order, and what it has waited for is seen by others after the
 //! next [`StatementKind::BarSync`].
 //!
+//! **Products.** A warpgroup starts products of matrices ([`StatementKind::Wgmma`]), which its tensor core adds to
+//! variables of its threads while these go on. It commits them in groups and waits for its own groups in order; until
+//! then it leaves the variables alone, and the matrices in shared memory may be read. Every warpgroup of the block, or
+//! of the role, comes.
+//!
 //! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them
 //! ([`StatementKind::StoreDsmemAll`]) and read one of another's ([`StatementKind::LoadDsmem`]); what orders that is
 //! [`StatementKind::BarrierCluster`], where all threads of all blocks come, or those of one role of each. A block's
@@ -88,8 +93,8 @@ pub use register_pressure::{Held, held};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use statements::{
-    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Evict, If, Load, Loop, Receivers, Region, Role, Statement,
-    StatementKind, Store, TensorPart,
+    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Evict, If, Load, Loop, Matrix, Receivers, Region, Role, Statement,
+    StatementKind, Store, TensorPart, Wgmma,
 };
 pub use values::{IndexOp, Op, Shift, Type, UnaryOp, Value, arithmetic_type};
 pub use verify::{Fault, MAX_LANES, Problem, verify};

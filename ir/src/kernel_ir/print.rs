@@ -6,9 +6,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, IndexOp, Kernel, Mbarrier, MbarrierId, Memory, Op, ParameterKind,
-    Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
-    Workspace,
+    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, IndexOp, Kernel, Matrix, Mbarrier, MbarrierId, Memory, Op,
+    ParameterKind, Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp,
+    Value, ValueId, Wgmma, Workspace,
 };
 
 impl Display for Kernel {
@@ -112,7 +112,11 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::MbarrierWait { .. }
             | StatementKind::FenceProxyAsync
             | StatementKind::BulkCommitGroup
-            | StatementKind::BulkWaitGroupRead { .. } => {}
+            | StatementKind::BulkWaitGroupRead { .. }
+            | StatementKind::Wgmma(_)
+            | StatementKind::WgmmaFence
+            | StatementKind::WgmmaCommitGroup
+            | StatementKind::WgmmaWaitGroup { .. } => {}
         }
     }
 }
@@ -297,6 +301,21 @@ impl Printer<'_> {
             StatementKind::FenceProxyAsync => writeln!(f, "publish"),
             StatementKind::BulkCommitGroup => writeln!(f, "commit"),
             StatementKind::BulkWaitGroupRead { pending } => writeln!(f, "await reads of all but {pending} commits"),
+            StatementKind::Wgmma(product) => {
+                let Wgmma { sums, columns, a, b, slots, adds } = product;
+                let last = sums.0 + product.variables() - 1;
+                let adds = adds.map_or_else(String::new, |adds| format!(" + sums if {}", self.name(adds)));
+                writeln!(
+                    f,
+                    "v{}..v{last} = {} x {}{adds}, {columns} columns",
+                    sums.0,
+                    self.matrix(a, slots[0]),
+                    self.matrix(b, slots[1])
+                )
+            }
+            StatementKind::WgmmaFence => writeln!(f, "fence of products"),
+            StatementKind::WgmmaCommitGroup => writeln!(f, "commit products"),
+            StatementKind::WgmmaWaitGroup { pending } => writeln!(f, "await all but {pending} commits of products"),
         }
     }
 
@@ -305,6 +324,14 @@ impl Printer<'_> {
             Some(Mbarrier { slots: 1, .. }) => format!("barrier{}", barrier.0),
             _ => format!("barrier{} slot {}", barrier.0, self.name(slot)),
         }
+    }
+
+    fn matrix(&self, matrix: &Matrix, slot: ValueId) -> String {
+        let Matrix { buffer, offset, across, leading, stride, swizzle } = *matrix;
+        let place = self.place(Memory::Buffer(buffer), offset);
+        let way = if across { "across" } else { "along k" };
+        let slot = self.name(slot);
+        format!("{place} of slot {slot} {way} ({leading}, {stride}, swizzle {})", swizzle.span())
     }
 
     fn ty(&self, value: ValueId) -> Type {
@@ -376,6 +403,7 @@ impl Printer<'_> {
             Op::ConvertIndex(a) | Op::Cast(a) | Op::FromIndex(a) | Op::ToIndex(a) => {
                 format!("{} from {}", name(a), self.ty(a))
             }
+            Op::OfWarp(a) => format!("{} of the warp", name(a)),
             Op::Bits(a) => format!("bits {} from {}", name(a), self.ty(a)),
             Op::Select(condition, a, b) => format!("{} ? {} : {}", name(condition), name(a), name(b)),
             Op::Unary(op, a) => match op {

@@ -12,7 +12,7 @@ use tilewright_kernel::target::register_limit;
 use tilewright_sorted::SortedMap;
 
 use super::effects::Inside;
-use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
+use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId, Wgmma};
 
 /// Loops with at most so many iterations may be written out by the assembler.
 const WRITTEN_OUT: i64 = 4;
@@ -124,6 +124,9 @@ impl Analysis<'_> {
             if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = statement.kind {
                 self.bits[v.index()] = self.bits[v.index()].max(self.width(value));
             }
+            for v in statement.kind.effects().adds.into_iter().flat_map(Wgmma::all) {
+                self.bits[v.index()] = 32;
+            }
         }
     }
 
@@ -163,6 +166,7 @@ impl Analysis<'_> {
                     if let Some(v) = self.variable_read(&statement.kind) {
                         live.insert(v);
                     }
+                    effects.adds.into_iter().flat_map(Wgmma::all).for_each(|v| live.insert(v));
                     if is_exchange(&statement.kind) {
                         self.live.insert((region.index(), at), live.clone());
                     }
@@ -197,9 +201,14 @@ impl Analysis<'_> {
     fn forward(&mut self, region: RegionId, past: &mut Past) {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-            match statement.kind.effects().inside {
+            let effects = statement.kind.effects();
+            match effects.inside {
                 Inside::Nothing => {
                     if let Some(v) = self.variable_read(&statement.kind) {
+                        past.read.insert(v);
+                    }
+                    for v in effects.adds.into_iter().flat_map(Wgmma::all) {
+                        past.set.insert(v);
                         past.read.insert(v);
                     }
                     if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = &statement.kind {
@@ -269,7 +278,9 @@ impl Analysis<'_> {
             {
                 changed.insert(v);
             }
-            statement.kind.effects().inside.regions().for_each(|part| self.inside(part, used, changed));
+            let effects = statement.kind.effects();
+            effects.adds.into_iter().flat_map(Wgmma::all).for_each(|v| changed.insert(v));
+            effects.inside.regions().for_each(|part| self.inside(part, used, changed));
         }
     }
 
@@ -290,5 +301,6 @@ fn is_exchange(kind: &StatementKind) -> bool {
             | StatementKind::BarWarpSync
             | StatementKind::Shuffle { .. }
             | StatementKind::LastBlockTicket { .. }
+            | StatementKind::Wgmma(_)
     )
 }

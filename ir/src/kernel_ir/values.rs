@@ -162,6 +162,8 @@ pub enum Op {
     InRange(ValueId, ValueId),
     /// An index integer in the other width; narrowing is proved to keep the value.
     ConvertIndex(ValueId),
+    /// The same index integer, on which the lanes of each warp agree: then it may be in a register that they share.
+    OfWarp(ValueId),
     /// Condition, value if true, value if false.
     Select(ValueId, ValueId, ValueId),
     /// One element of the value's type.
@@ -204,6 +206,7 @@ impl Op {
             | Self::Agreed
             | Self::Get(_) => (None, None, None),
             Self::ConvertIndex(a)
+            | Self::OfWarp(a)
             | Self::Unary(_, a)
             | Self::Cast(a)
             | Self::Bits(a)

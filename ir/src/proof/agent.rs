@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::barriers::Groups;
 use super::order::{AgentId, Clock, Known, Order, View};
+use super::products::Products;
 use super::row::Row;
 use crate::kernel_ir::{Loop, RegionId};
 
@@ -87,6 +88,7 @@ pub(super) struct Agent<'a> {
     pub groups: Groups,
     /// The fetches of each thread.
     pub fetches: Vec<Groups>,
+    pub products: Products,
     pub frames: Vec<Frame<'a>>,
     pub line: u32,
     pub waiting: Waiting,

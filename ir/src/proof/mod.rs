@@ -20,8 +20,9 @@
 //! elected thread, after the [`BulkWaitGroupRead`] that covers its group. A copy sees what threads wrote before a
 //! [`FenceProxyAsync`] before a [`BarSync`]. The fetches that a thread commits together are one agent: they begin with
 //! their issue, have ended for that thread after its [`CpAsyncWaitGroup`] that covers them, and for others after a
-//! [`BarSync`] after that; what a [`CpAsyncMbarrierArrive`] covers has ended for whoever waits for its phase. Blocks
-//! have no order, but by [`LastBlockTicket`]: it releases what the first thread did, and what others did before a
+//! [`BarSync`] after that; what a [`CpAsyncMbarrierArrive`] covers has ended for whoever waits for its phase. A
+//! product reads from its issue to the [`WgmmaWaitGroup`] that covers its group, and sees what copies see. Blocks have
+//! no order, but by [`LastBlockTicket`]: it releases what the first thread did, and what others did before a
 //! [`BarSync`] before it, if it is said to release; the first thread of a block that arrives there later sees that, if
 //! it is said to acquire, and others after a [`BarSync`] or [`BarRedOr`] after that. Shared memory is looked at by
 //! addresses, so that buffers may share it.
@@ -57,6 +58,7 @@
 //! | `row` | values of all threads |
 //! | `access`, `copies`, `global`, `shared`, `blocks` | accesses, by threads and by the accelerator; tensors; buffers of a block; memory that blocks share |
 //! | `order` | what agents know of each other, and what separates accesses |
+//! | `products` | products of matrices, by tensor cores |
 //! | `barriers` | phases, groups, and which copies are over |
 //! | `launch` | one launch: sizes, tensors, maps |
 //! | `values` | data in an algebra of terms, against the algorithm |
@@ -68,6 +70,7 @@
 //! [`BulkWaitGroupRead`]: crate::kernel_ir::StatementKind::BulkWaitGroupRead
 //! [`CpAsyncWaitGroup`]: crate::kernel_ir::StatementKind::CpAsyncWaitGroup
 //! [`CpAsyncMbarrierArrive`]: crate::kernel_ir::StatementKind::CpAsyncMbarrierArrive
+//! [`WgmmaWaitGroup`]: crate::kernel_ir::StatementKind::WgmmaWaitGroup
 //! [`FenceProxyAsync`]: crate::kernel_ir::StatementKind::FenceProxyAsync
 //! [`LastBlockTicket`]: crate::kernel_ir::StatementKind::LastBlockTicket
 //! [`BarrierCluster`]: crate::kernel_ir::StatementKind::BarrierCluster
@@ -85,6 +88,7 @@ mod global;
 mod launch;
 mod order;
 mod paths;
+mod products;
 mod row;
 mod run;
 mod shared;

@@ -7,6 +7,8 @@
 //! Integers that memory holds are drawn as well, as they may be indices: near sizes, at their ends, and elsewhere.
 //! **Approximation.** A sample. Other elements are unknown, and so is what a variable holds that earlier iterations may
 //! have set; where a condition depends on that, one way is drawn, and places are not looked at after it.
+//!
+//! This file is longer than 500 lines: one arm a statement.
 
 use super::access::{misaligned, name};
 use super::launch::{Launch, Tensor};
@@ -217,7 +219,18 @@ impl Path<'_> {
                 | StatementKind::GridDependencyWait
                 | StatementKind::GridDependencyLaunch
                 | StatementKind::BulkCommitGroup
-                | StatementKind::BulkWaitGroupRead { .. } => {}
+                | StatementKind::BulkWaitGroupRead { .. }
+                | StatementKind::WgmmaFence
+                | StatementKind::WgmmaCommitGroup
+                | StatementKind::WgmmaWaitGroup { .. } => {}
+                StatementKind::Wgmma(product) => {
+                    for matrix in [&product.a, &product.b] {
+                        self.access(Memory::Buffer(matrix.buffer), matrix.offset, 1, maybe)?;
+                    }
+                    product.slots.into_iter().try_for_each(|slot| self.matters(slot).map(|_| ()))?;
+                    product.adds.map_or(Ok(None), |adds| self.matters(adds))?;
+                    product.all().for_each(|variable| self.variables[variable.index()] = Seen::DATA);
+                }
             }
         }
         Ok(())

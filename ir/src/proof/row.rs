@@ -131,7 +131,7 @@ pub(super) fn one(kernel: &Kernel, value: &Value, known: [Known; 3], algebra: Op
             (_, Some(end)) if end <= 0 => Some(0),
             _ => Some(i64::from((0..b?).contains(&a?))),
         },
-        Op::ConvertIndex(_) | Op::ToIndex(_) => a,
+        Op::ConvertIndex(_) | Op::OfWarp(_) | Op::ToIndex(_) => a,
         Op::FromIndex(_) => match (value.ty.element()?, algebra) {
             (to, _) if is_known(to) => Some(wrapped(to, a?)),
             (to, algebra) => algebra?.cast(ElementType::I64, to, a?),

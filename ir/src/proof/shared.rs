@@ -59,6 +59,18 @@ pub(super) struct Shared {
     /// Elements of each buffer, all slots.
     elements: Vec<i64>,
     copies: Vec<Copy>,
+    /// Products that may be under way.
+    products: Vec<Product>,
+}
+
+/// A product of matrices that may read shared memory still.
+#[derive(Debug)]
+struct Product {
+    id: CopyId,
+    /// The threads that it reads for.
+    reader: u32,
+    /// The cells that it reads, in order.
+    cells: Vec<usize>,
 }
 
 /// A copy, or the fetches of a thread that it waits for together.
@@ -106,7 +118,16 @@ impl Shared {
         let pitch = bytes.next_multiple_of(LARGEST_PATTERN);
         let blocks = u64::from(kernel.signature.cluster);
         let cells = vec![EMPTY; (pitch * blocks / granule) as usize + 1];
-        Some(Self { cells, pitch, earlier: BTreeMap::new(), granule, places, elements, copies: Vec::new() })
+        Some(Self {
+            cells,
+            pitch,
+            earlier: BTreeMap::new(),
+            granule,
+            places,
+            elements,
+            copies: Vec::new(),
+            products: Vec::new(),
+        })
     }
 
     /// Elements of a buffer, all slots.
@@ -119,6 +140,7 @@ impl Shared {
         self.cells.fill(EMPTY);
         self.earlier.clear();
         self.copies.clear();
+        self.products.clear();
     }
 
     /// The address of a buffer of a block of the cluster.
@@ -217,6 +239,9 @@ impl Shared {
                     format!("{} reads it and {} writes it with no barrier in between", name(reader), name(agent));
                 return Err((Kind::Race, what));
             }
+        }
+        if self.products.iter().any(|product| product.cells.binary_search(&at).is_ok()) {
+            return Err((Kind::StillRead, format!("{} writes it while a product may read it still", name(agent))));
         }
         if cell.leaving != NONE {
             let knows = |(by, end): &(AgentId, Time)| match *by == view.by {
@@ -344,6 +369,60 @@ impl Shared {
             self.set(at, buffer, COPIES + copy, view);
         }
         Ok(())
+    }
+
+    /// A product reads, for all of which [`Self::begin_product`] comes next.
+    pub fn multiply(
+        &self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        cells: &mut Vec<usize>,
+        view: View<'_>,
+    ) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            let cell = &self.cells[at];
+            if self.coming(cell, view) {
+                return Err((Kind::UnderWay, "a copy may write it still".to_owned()));
+            }
+            if cell.holds != buffer.0 {
+                return Err((Kind::Uninitialised, "nobody wrote it".to_owned()));
+            }
+            if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, SEVERAL) {
+                return Err((Kind::Race, format!("{} writes it with no barrier in between", name(cell.writer))));
+            }
+            if let Some(owner) = self.unknown_to(cell, SEVERAL, view) {
+                return Err((Kind::Race, format!("thread {owner} fetched it with no barrier in between")));
+            }
+            if !self.is_visible(cell, view) {
+                return Err((Kind::NotPublished, format!("{} writes it without a fence", name(cell.writer))));
+            }
+            cells.push(at);
+        }
+        Ok(())
+    }
+
+    /// A product of some threads is started, which reads these cells.
+    pub fn begin_product(&mut self, id: CopyId, reader: u32, mut cells: Vec<usize>) {
+        cells.sort_unstable();
+        cells.dedup();
+        self.products.push(Product { id, reader, cells });
+    }
+
+    /// A product is over for those who started it: they have read there now.
+    pub fn end_product(&mut self, id: CopyId, by: AgentId, now: Time) {
+        let Some(at) = self.products.iter().position(|product| product.id == id) else { return };
+        let Product { reader, cells, .. } = self.products.remove(at);
+        for at in cells {
+            let (last, last_by, read) = (self.cells[at].reader, self.cells[at].reader_by, self.cells[at].read);
+            if last != NONE && last_by != by {
+                let before = self.earlier.entry((at, last_by)).or_insert((last, read));
+                *before = (if before.0 == last { last } else { SEVERAL }, before.1.max(read));
+            }
+            let cell = &mut self.cells[at];
+            cell.reader = if last == NONE || last_by != by || last == reader { reader } else { SEVERAL };
+            (cell.read, cell.reader_by) = (now, by);
+        }
     }
 
     /// A copy from shared memory is issued.

@@ -193,12 +193,12 @@ fn zero_trips() -> Vec<(Row, (String, &'static [i64]))> {
             awaited_ahead,
             (&[11, 4, 20], &[11, 8, 20]),
             3,
-            2,
+            1,
         ),
         row("a body before the question, fetches of roles", fetched_by_role.clone(), once, (&[5, 0], &[5, 1]), 1, 2),
         row("a wait ahead of no trip, fetches of roles", fetched_by_role, awaited_ahead, (&[5, 0], &[5, 1]), 1, 1),
         row("a wait after no trip, roles", copied(""), drained, (&[3, 1], &[3, 2]), 3, 1),
-        row("a wait after no trip, roles of a cluster", blocks(true), drained, (&[11, 4, 20], &[11, 8, 20]), 3, 2),
+        row("a wait after no trip, roles of a cluster", blocks(true), drained, (&[11, 4, 20], &[11, 8, 20]), 3, 1),
         // Here a tile has a term more.
         (
             row("a release after no trip, roles", of_tiles("0..i"), released_behind, (&[4], &[4]), 1, 1).0,

@@ -165,3 +165,32 @@ def window(x, weights, y, above):
     (h, w), (oh, ow), size, bi, bj = x.shape, y.shape, weights.shape[0], 8, 128
     grid = (triton.cdiv(ow, bj), triton.cdiv(oh, bi))
     return lambda: _window[grid](x, weights, y, h, w, oh, ow, above=above, size=size, bi=bi, bj=bj, num_warps=4)
+
+
+@triton.jit
+def _product(a, b, c, m, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr, group: tl.constexpr):
+    # Tiles in groups of rows, so that neighbours share what the L2 cache has.
+    tile = tl.program_id(0)
+    rows, columns = tl.cdiv(m, bm), tl.cdiv(n, bn)
+    first = tile // (group * columns) * group
+    height = min(rows - first, group)
+    i = first + tile % (group * columns) % height
+    j = tile % (group * columns) // height
+    r, s, t = i * bm + tl.arange(0, bm), j * bn + tl.arange(0, bn), tl.arange(0, bk)
+    left = a + (r % m)[:, None].to(tl.int64) * k + t[None, :]
+    right = b + (s % n)[None, :].to(tl.int64) * k + t[:, None]
+    total = tl.zeros([bm, bn], dtype=tl.float32)
+    for at in range(0, k, bk):
+        inside = t < k - at
+        total = tl.dot(tl.load(left, mask=inside[None, :], other=0.0), tl.load(right, mask=inside[:, None], other=0.0), total)
+        left += bk
+        right += bk
+    inside = (r[:, None] < m) & (s[None, :] < n)
+    tl.store(c + r[:, None].to(tl.int64) * n + s[None, :], total.to(c.dtype.element_ty), mask=inside)
+
+
+def product(a, b, c):
+    """c = a times the transpose of b."""
+    (m, k), n, bm, bn = a.shape, b.shape[0], 128, 256
+    grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
+    return lambda: _product[grid](a, b, c, m, n, k, bm=bm, bn=bn, bk=64, group=8, num_warps=8, num_stages=3)

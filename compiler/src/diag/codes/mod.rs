@@ -216,6 +216,13 @@ codes! {
     TW0714 tw0714_not_the_last;
     TW0790 tw0790_reduced_again;
 
+    // TW08: tensor cores.
+    TW0801 tw0801_no_such_product;
+    TW0802 tw0802_operand_place;
+    TW0803 tw0803_operand_layout;
+    TW0804 tw0804_product_holes;
+    TW0805 tw0805_product_threads;
+
     // TW09: bounds.
     TW0901 tw0901_out_of_bounds;
     TW0902 tw0902_bounds_undecided;

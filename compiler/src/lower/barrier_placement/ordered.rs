@@ -135,19 +135,29 @@ impl<'a> Pass<'a> {
             }
             (Engine::Thread, AccessKind::Write, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
+                let is_new = is_new && !since.is_multiplied(buffer);
                 since.write(buffer, pending_accesses::Access::of(group));
                 let is_alone = alone || self.is_alone(buffer, &since.touched);
                 is_handed || is_new && !since.awaited && is_alone
             }
             (Engine::CpAsync, _, Some(group)) => {
                 let is_new = is_own || self.is_behind(&since.of(buffer).stale[0], group);
+                let is_new = is_new && !since.is_multiplied(buffer);
                 since.fetch(buffer, pending_accesses::Access::of(group));
                 is_new
             }
             (Engine::Tma, ..) if is_handed => !since.ready,
             (Engine::Tma, AccessKind::Write, _) => {
                 let uses = since.of(buffer);
-                !since.ready && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
+                !since.ready
+                    && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
+                    && !since.is_multiplied(buffer)
+            }
+            (Engine::TensorCore, ..) => {
+                let uses = since.of(buffer);
+                let is_behind = !since.published && uses.written.is_empty() && uses.landed.is_empty();
+                since.multiply(buffer);
+                is_handed || is_behind
             }
             (Engine::Tma, AccessKind::Read, _) => !since.published && since.of(buffer).written.is_empty(),
         }
@@ -164,6 +174,10 @@ impl<'a> Pass<'a> {
             }
             StatementKind::CpAsyncWaitGroup { pending } => {
                 since.land(*pending == 0);
+                true
+            }
+            StatementKind::WgmmaWaitGroup { pending } => {
+                since.products_end(*pending == 0);
                 true
             }
             StatementKind::LastBlockTicket { .. } => {
@@ -220,6 +234,9 @@ impl<'a> Pass<'a> {
             | StatementKind::CpAsyncCommitGroup
             | StatementKind::GridDependencyWait
             | StatementKind::GridDependencyLaunch
+            | StatementKind::Wgmma(_)
+            | StatementKind::WgmmaFence
+            | StatementKind::WgmmaCommitGroup
             | StatementKind::BulkCommitGroup => true,
         }
     }

@@ -202,8 +202,8 @@ impl<'a> Dependences<'a> {
             let kind = match (access.by, access.kind) {
                 _ if access.of_cluster => Kind::Peer,
                 (Engine::CpAsync, _) => Kind::Fetch,
-                (Engine::Thread | Engine::Tma, AccessKind::Read) => Kind::Load,
-                (Engine::Thread | Engine::Tma, AccessKind::Write) => Kind::Store,
+                (_, AccessKind::Read) => Kind::Load,
+                (_, AccessKind::Write) => Kind::Store,
             };
             Some((access.buffer()?, kind, access.elements?))
         })

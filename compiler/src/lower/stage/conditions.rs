@@ -57,7 +57,7 @@ impl Nest<'_, '_> {
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
             let waived = self.waived[at];
-            if in_terms && waived {
+            if waived && (in_terms || self.product.is_some()) {
                 continue;
             }
             // Both sides of one axis are one comparison.
@@ -80,7 +80,9 @@ impl Nest<'_, '_> {
             let of_all = !self.of_threads[predicate.axis];
             conditions.push(Condition { waived, of_all, ..Condition::of(holds) });
         }
-        for (n, limit) in self.stage.limits.iter().enumerate() {
+        // An instruction computes all elements of its tile.
+        let limits = if self.product.is_some() { &[][..] } else { &self.stage.limits };
+        for (n, limit) in limits.iter().enumerate() {
             let at = self.holes.kept.len() + n;
             if point.done[at] || (!in_terms && schedule::is_of_terms(limit, &self.stage.domain)) {
                 continue;
@@ -99,7 +101,8 @@ impl Nest<'_, '_> {
     /// Whether the element is one that is asked for, once that is known. Lanes of a vector are computed together.
     pub(super) fn decide_members(&mut self, point: &mut Point, conditions: &mut Vec<Condition>) {
         let at = self.holes.kept.len() + self.stage.limits.len();
-        if point.done[at] || self.stage.members.is_empty() || self.vector.is_some() {
+        let is_whole = self.vector.is_some() || self.product.is_some();
+        if point.done[at] || self.stage.members.is_empty() || is_whole {
             return;
         }
         let zero = self.b.index_literal(self.index, 0);
@@ -116,6 +119,13 @@ impl Nest<'_, '_> {
         point.done[at] = true;
         let of_all = self.stage.members.iter().flatten().all(|e| self.is_of_all(e));
         conditions.push(Condition { fills: true, of_all, ..Condition::of(any) });
+    }
+
+    /// Whether no predicate is tested that excludes terms.
+    pub(in crate::lower) fn kept_of_terms(&self) -> bool {
+        let axes = &self.stage.domain.axes;
+        let is_tested = |(n, p): (usize, &Predicate)| axes[p.axis].kind == AxisKind::Reduction && !self.waived[n];
+        !self.holes.kept.iter().enumerate().any(is_tested)
     }
 
     /// Whether the number of a thread is no part of an expression over the roots, or over other axes.

@@ -3,12 +3,13 @@
 use tilewright_kernel::algorithm::Compare;
 
 use super::conditions::Condition;
-use super::{Emit, Goal, Nest, Point};
+use super::{Around, Emit, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::ValueId;
 use crate::lower::defect::Defect;
 use crate::lower::value::Lane;
+use crate::schedule::Stage;
 use crate::source::ast::Place;
 
 /// An iteration for which something is done ahead of it.
@@ -74,6 +75,9 @@ impl Nest<'_, '_> {
             return self.reduce(point, k);
         }
         let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };
+        if goal == Goal::Accumulate && self.begins_product(axis) {
+            return self.products(point);
+        }
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         if goal == Goal::Store && !is_data {
             return self.descend(point, k + 1, goal);
@@ -88,7 +92,9 @@ impl Nest<'_, '_> {
         // So is one that tells registers apart.
         let registers = is_data && self.stage.place == Place::Registers;
         match binding {
-            Binding::Unroll(None) => self.unrolled(point, k, goal, axis, &extent, is_data && inside),
+            Binding::Unroll(None) if inside || registers || !self.is_rolled() => {
+                self.unrolled(point, k, goal, axis, &extent, is_data && inside)
+            }
             Binding::Unroll(Some(by)) if !inside && !registers => self.partly(point, k, goal, axis, &extent, by),
             _ if inside || registers => self.unrolled(point, k, goal, axis, &extent, inside),
             _ => {
@@ -98,8 +104,19 @@ impl Nest<'_, '_> {
                 let at = self.b.begin_loop(count);
                 self.enter(point, k, goal, axis, at, Vec::new());
                 self.b.end_loop();
+                if goal == Goal::Accumulate {
+                    self.end_products(k, count);
+                }
             }
         }
+    }
+
+    /// Whether loops need not be written out that would be: for elements that are in registers, and are computed here.
+    fn is_rolled(&self) -> bool {
+        let Around { staged, stages, .. } = self.around;
+        let seen = || self.stage.sees.iter().map(|n| &stages[*n].stage);
+        let holds = |stage: &Stage| stage.product.is_none() && stage.place == Place::Registers;
+        !staged && seen().any(|stage| stage.product.is_some()) && !seen().any(holds)
     }
 
     /// The iteration with a number of a loop that has so many.

@@ -29,10 +29,11 @@ use crate::lower::arithmetic::Emit;
 use crate::lower::defect::Defect;
 use crate::lower::grid_reduce::{self, GridPartials};
 use crate::lower::nested_stage::{Instance, Storage};
-use crate::lower::role_pipeline;
 use crate::lower::staging::{Copy, Held};
 use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
+use crate::lower::{product, role_pipeline};
 use crate::plan::Analysed;
+use crate::plan::product::Product;
 use crate::program::Program;
 use crate::schedule::vector::Vector;
 use crate::schedule::{Stage, accesses};
@@ -78,7 +79,7 @@ pub(super) struct Nest<'a, 'b> {
     /// Sequential leaves, outermost first.
     pub(super) sequence: Vec<AxisId>,
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
-    split: usize,
+    pub(super) split: usize,
     accumulators: Vec<Accumulator>,
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
@@ -90,6 +91,8 @@ pub(super) struct Nest<'a, 'b> {
     of_threads: Vec<bool>,
     /// Whether the loops around the terms are those of another role.
     in_terms: bool,
+    /// What tensor cores compute of it here.
+    pub(super) product: Option<&'a Product>,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
     /// Buffers of staged outputs that elements are written to at this point.
@@ -179,6 +182,8 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
     };
     // Readers were placed before what they read.
     let inner = stages.iter().enumerate().rev();
+    // Without copies, who reads a product computes its terms.
+    let inner = inner.filter(|(_, s)| around.staged || s.stage.product.is_none());
     let at = |(n, s): (usize, &Analysed)| {
         s.stage.attach.as_ref().filter(|attach| attach.stage == own).map(|attach| (n, attach.loops))
     };
@@ -210,6 +215,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         split,
         accumulators: Vec::new(),
         of_terms: Vec::new(),
+        product: product::of(analysed.product.as_ref(), around.staged),
         copies: copies.to_vec(),
         across: GridPartials::of(stage, threads).zip(workspaces.get(own).copied()),
         targets: Vec::new(),
@@ -270,6 +276,13 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         nest.drain();
     }
     nest.values.defect.map_or(Ok(()), Err)
+}
+
+impl Point {
+    /// Which accumulator: position among the written-out data iterations.
+    pub(super) const fn accumulator(&self) -> usize {
+        self.accumulator
+    }
 }
 
 impl Nest<'_, '_> {

@@ -39,6 +39,7 @@ impl Nest<'_, '_> {
             .collect();
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
+        let is_unset = self.starts_sums();
         for number in 0..count {
             // Initial values of a fold may depend on the element, and may be read where there is one.
             let mut first = point.clone();
@@ -58,7 +59,10 @@ impl Nest<'_, '_> {
             conditions.extend(decided.chain(std::mem::take(&mut first.pending)).map(|c| c.holds));
             let scope = self.scope(&first.values);
             let guard = conditions.into_iter().reduce(|a, c| self.b.and(a, c));
-            let accumulator = self.values.start(self.b, reduction, &scope, guard);
+            let accumulator = match is_unset {
+                true => self.values.start_unset(self.b, reduction),
+                false => self.values.start(self.b, reduction, &scope, guard),
+            };
             self.b.debug_name(&self.stage.name, &accumulator.variables());
             self.accumulators.push(accumulator);
         }

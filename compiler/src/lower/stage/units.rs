@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::Compare;
 
 use super::{Emit, Nest, Point};
-use crate::domain::{AxisId, AxisKind};
+use crate::domain::{AxisId, AxisKind, WARP};
 use crate::kernel_ir::{Type, ValueId};
 use crate::lower::grid_reduce;
 use crate::schedule;
@@ -67,6 +67,9 @@ impl Nest<'_, '_> {
         let mut emit = Emit { b: self.b, index: self.index };
         for digit in schedule::digits(stage) {
             let value = digit.path.of(&mut emit, &thread);
+            // Where tensor cores find matrices, warps say as a whole.
+            let is_of_warp = emit.index == Type::I32 && digit.stride % WARP == 0;
+            let value = if self.product.is_some() && is_of_warp { emit.b.of_warp(value) } else { value };
             point.values[digit.leaf] = Some(value);
             if digit.is_partial {
                 let count = emit.b.index_literal(emit.index, digit.extent as i64);

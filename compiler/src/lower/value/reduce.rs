@@ -86,6 +86,11 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// An accumulator of a reduction whose first term replaces what is in it.
+    pub fn start_unset(&mut self, b: &mut Builder, id: AlgorithmValue) -> Accumulator {
+        Accumulator::States(vec![b.unset(self.program.algorithm.types[id as usize])])
+    }
+
     /// Whether a range of a reduction is empty for every size.
     pub(super) fn has_no_term(&mut self, id: AlgorithmValue, axes: Run, scope: &Scope) -> bool {
         if let Some(known) = self.empty.get(&id).filter(|_| scope.is_own) {

@@ -16,6 +16,7 @@ use crate::holes;
 use crate::program::Program;
 use crate::source::{Span, ast};
 
+use super::Mma;
 use super::ping_pong::Turns;
 use super::raster::Raster;
 use super::{BLOCK_LIMIT, Reduced, Stage};
@@ -46,6 +47,7 @@ pub(super) struct Apply<'a> {
     reduced: Vec<Reduced>,
     raster: Option<Raster>,
     turns: Option<Turns>,
+    pub(super) product: Option<Mma>,
 }
 
 /// What the ops of one schedule are applied to.
@@ -79,6 +81,8 @@ pub(super) struct Applied {
     pub raster: Option<Raster>,
     /// Which units take turns.
     pub turns: Option<Turns>,
+    /// What tensor cores compute.
+    pub product: Option<Mma>,
 }
 
 /// Applies every op of a schedule; a refused one leaves poisoned axes.
@@ -99,11 +103,17 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
         reduced: Vec::new(),
         raster: None,
         turns: None,
+        product: None,
     };
     for op in ops {
         apply.op(op);
     }
-    let applied = Applied { reduced: std::mem::take(&mut apply.reduced), raster: apply.raster, turns: apply.turns };
+    let applied = Applied {
+        reduced: std::mem::take(&mut apply.reduced),
+        raster: apply.raster,
+        turns: apply.turns,
+        product: apply.product.take(),
+    };
     if apply.domain.is_poisoned() {
         return applied;
     }
@@ -170,7 +180,7 @@ fn size(program: &Program, e: &ast::Expr) -> Option<Expr> {
 
 impl Apply<'_> {
     /// The leaf called `name`, or a report of why there is none; `among` are the axes that the op names.
-    fn leaf(&mut self, name: &ast::Name, among: &[&ast::Name]) -> Option<AxisId> {
+    pub(super) fn leaf(&mut self, name: &ast::Name, among: &[&ast::Name]) -> Option<AxisId> {
         if let Some(axis) = self.domain.leaf(&name.text) {
             return Some(axis);
         }
@@ -211,7 +221,7 @@ impl Apply<'_> {
     }
 
     /// A factor: a literal between `least` and the limit.
-    fn factor(&mut self, e: &ast::Expr, least: i128, what: &'static str) -> Option<i128> {
+    pub(super) fn factor(&mut self, e: &ast::Expr, least: i128, what: &'static str) -> Option<i128> {
         let value = literal(self.program, self.facts, e);
         if let Some(value) = value.filter(|v| (least..=FACTOR_LIMIT).contains(v)) {
             return Some(value);
@@ -336,7 +346,8 @@ impl Apply<'_> {
             OpKind::Multicast { .. } => {
                 self.unsupported("multicast", op.keyword, Some("copies by the accelerator have it: `via tma`"))
             }
-            OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
+            OpKind::Mma { m, n, k, engine, inflight } => self.mma([m, n, k], engine, inflight.as_ref(), op.span),
+            OpKind::Fragment { m, n, engine } => self.fragment(m, n, engine, op.span),
             OpKind::Region { .. } => {
                 let (stage, problem) = (self.stage.to_owned(), NoSuchRegion::NOT_FIRST);
                 self.diags.report(NoSuchRegion { stage, problem, help: None, span: op.span });
@@ -419,7 +430,7 @@ impl Apply<'_> {
         }
     }
 
-    fn unsupported(&mut self, construct: &str, span: Span, instead: Option<&str>) {
+    pub(super) fn unsupported(&mut self, construct: &str, span: Span, instead: Option<&str>) {
         let instead = instead.map(str::to_owned);
         self.diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead });
         // Axes that the op would have made are missing from here on.

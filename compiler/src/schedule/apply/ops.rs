@@ -6,7 +6,7 @@ use crate::domain::{AxisId, Binding, Domain, NewAxis};
 use crate::source::{Span, ast};
 
 impl Apply<'_> {
-    pub(super) fn bind(&mut self, axis: AxisId, binding: Binding, span: Span, op: Span) {
+    pub(in crate::schedule) fn bind(&mut self, axis: AxisId, binding: Binding, span: Span, op: Span) {
         let first = &self.domain.axes[axis];
         if first.poisoned {
             return;

@@ -174,6 +174,15 @@ pub enum OpKind {
         /// Groups in flight.
         inflight: Option<Expr>,
     },
+    /// `fragment (m, n) by engine`
+    Fragment {
+        /// The axes of the rows of a sum of products.
+        m: Name,
+        /// Columns.
+        n: Name,
+        /// The instruction family.
+        engine: Spanned<MmaEngine>,
+    },
     /// `region cover`, `region exact` or `region flat [-> into]`
     Region {
         /// What is kept and computed of what readers ask for.

@@ -231,6 +231,7 @@ pub(crate) const OPS: &[&str] = &[
     "layout",
     "multicast",
     "mma",
+    "fragment",
     "region",
     "fill",
     "l2",

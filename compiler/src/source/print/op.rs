@@ -168,6 +168,12 @@ impl Printer {
                     self.argument("inflight", inflight);
                 }
             }
+            OpKind::Fragment { m, n, engine } => {
+                self.text("fragment (");
+                self.list(&[m, n], |p, name| p.text(&name.text));
+                self.text(") by ");
+                self.text(engine.value.as_str());
+            }
             OpKind::Region { kind, into } => {
                 self.text("region ");
                 self.text(kind.value.as_str());

@@ -68,7 +68,7 @@ kernel Second(x: f33[N]) -> (y: f32[N]) { y[i] = x[i] +; }
             10 |         spilt i by 4 -> io, v;
                |         ^^^^^
                = note: known here: `split`, `merge`, `reorder`, `resize`, `swizzle`, `bind`, `vectorize`, `unroll`, `reduce`,
-                 `like`, `box`, `tile`, `layout`, `multicast`, `mma`, `region`, `fill`, `l2`, `online`
+                 `like`, `box`, `tile`, `layout`, `multicast`, `mma`, `fragment`, `region`, `fill`, `l2`, `online`
                = help: did you mean `split`?
                = explain: TW0002
 
@@ -636,7 +636,7 @@ fn clauses() {
             3 | schedule y in sharde { spilt i; }
               |                        ^^^^^
               = note: known here: `split`, `merge`, `reorder`, `resize`, `swizzle`, `bind`, `vectorize`, `unroll`, `reduce`, `like`,
-                `box`, `tile`, `layout`, `multicast`, `mma`, `region`, `fill`, `l2`, `online`
+                `box`, `tile`, `layout`, `multicast`, `mma`, `fragment`, `region`, `fill`, `l2`, `online`
               = help: did you mean `split`?
               = explain: TW0002
 

@@ -117,6 +117,15 @@ impl Builder {
         }
     }
 
+    /// An index integer of 32 bits that is not negative, and on which the lanes of each warp agree.
+    pub fn of_warp(&mut self, a: ValueId) -> ValueId {
+        let Value { facts, ty, .. } = *self.kernel.value(a);
+        match facts.uniform {
+            true => a,
+            false => self.pure(Op::OfWarp(a), ty, facts.range, false),
+        }
+    }
+
     /// a + b
     pub fn index_add(&mut self, a: ValueId, b: ValueId) -> ValueId {
         let ty = self.ty(a);

@@ -179,7 +179,7 @@ impl Builder {
         for region in regions.iter_mut() {
             let is_kept = |s: &Statement| !matches!(s.kind, StatementKind::LifetimeStart { buffer, .. } if used.get(buffer.index()) == Some(&false));
             region.statements.retain(is_kept);
-            region.statements.iter_mut().filter_map(|s| s.kind.buffer_mut()).for_each(number);
+            region.statements.iter_mut().flat_map(|s| s.kind.buffers_mut()).for_each(number);
         }
         let mut at = 0;
         buffers.retain(|_| {

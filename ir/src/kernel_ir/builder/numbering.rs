@@ -54,6 +54,7 @@ pub(super) fn key(op: Op, ty: Type) -> Key {
         Op::Agreed => pack(25, 0, 0, 0, 0),
         Op::ClusterRank => pack(26, 0, 0, 0, 0),
         Op::BlockCount => pack(27, 0, 0, 0, 0),
+        Op::OfWarp(a) => pack(28, 0, a.0, 0, 0),
     }
 }
 

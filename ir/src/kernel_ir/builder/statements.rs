@@ -5,7 +5,7 @@ use tilewright_kernel::ElementType;
 use super::{Builder, Frame, Guard, OpenRole};
 use crate::kernel_ir::{
     AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, Loop, Mbarrier, MbarrierId, Memory,
-    Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store, Type, Value, ValueId, VariableId,
+    Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store, Type, Value, ValueId, VariableId, Wgmma,
     Workspace,
 };
 
@@ -372,6 +372,20 @@ impl Builder {
     /// Waits until all but the last `pending` groups have read shared memory; by the elected thread.
     pub fn bulk_wait_group_read(&mut self, pending: u32) {
         self.push(self.line, StatementKind::BulkWaitGroupRead { pending });
+    }
+
+    /// Each warpgroup starts these products as one group, after what its threads have done to the variables, and waits
+    /// until it is done, and all before it but the last `pending`.
+    pub fn wgmma_group(&mut self, products: Vec<Wgmma>, pending: u32) {
+        self.push(self.line, StatementKind::WgmmaFence);
+        products.into_iter().for_each(|product| self.push(self.line, StatementKind::Wgmma(product)));
+        self.push(self.line, StatementKind::WgmmaCommitGroup);
+        self.push(self.line, StatementKind::WgmmaWaitGroup { pending });
+    }
+
+    /// Waits until all but the last `pending` groups of products are done.
+    pub fn wgmma_wait_group(&mut self, pending: u32) {
+        self.push(self.line, StatementKind::WgmmaWaitGroup { pending });
     }
 
     /// Reads `lanes` neighbouring elements; `offset` counts elements from the memory's base. One value a lane.

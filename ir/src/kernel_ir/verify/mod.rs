@@ -36,9 +36,12 @@
 //!     more than a multiprocessor has, and nothing but barriers of the cluster follows after such roles. A barrier has
 //!     1 to [`ARRIVAL_LIMIT`] arrivals; who releases one comes in whole warps. A role that meets in all blocks of a
 //!     cluster does so at a barrier of its own, with an arrival for each of its warps there.
+//! 17. Products are started, committed and waited for by whole warpgroups. A product has types, columns and layouts
+//!     that the machine has, and matrices in shared memory at places that are not negative.
 
 mod copies;
 mod problem;
+mod products;
 mod roles;
 mod types;
 
@@ -238,13 +241,8 @@ impl Checker<'_> {
                 self.expect(meets, Problem::BadRoles);
             }
             StatementKind::BarSyncWarpgroup | StatementKind::BarWarpSync => {
-                self.collective(Threads::All);
-                let role = self.role.as_ref().map(|role| role.threads.clone());
-                let Range { start, end } = role.unwrap_or(0..self.kernel.signature.threads);
-                let threads = end - start;
                 let unit = if statement.kind == StatementKind::BarWarpSync { WARP } else { WARPGROUP };
-                let whole = threads.is_multiple_of(unit) && start.is_multiple_of(unit);
-                self.expect(whole, Problem::PartOfUnit(threads));
+                self.whole_units(unit);
             }
             StatementKind::LifetimeStart { buffer, slot } => {
                 // What belongs to one thread is renewed by it.
@@ -346,10 +344,28 @@ impl Checker<'_> {
                 self.role = None;
             }
             StatementKind::FenceProxyAsync => self.collective(Threads::All),
+            StatementKind::Wgmma(product) => self.product(product),
+            StatementKind::WgmmaFence | StatementKind::WgmmaCommitGroup | StatementKind::WgmmaWaitGroup { .. } => {
+                self.whole_warpgroups()
+            }
             StatementKind::BulkCommitGroup | StatementKind::BulkWaitGroupRead { .. } => {
                 self.collective(Threads::Elected)
             }
         }
+    }
+
+    /// All threads come, in whole units of so many.
+    fn whole_units(&mut self, unit: u32) {
+        self.collective(Threads::All);
+        let role = self.role.as_ref().map(|role| role.threads.clone());
+        let Range { start, end } = role.unwrap_or(0..self.kernel.signature.threads);
+        let threads = end - start;
+        let whole = threads.is_multiple_of(unit) && start.is_multiple_of(unit);
+        self.expect(whole, Problem::PartOfUnit(threads));
+    }
+
+    fn whole_warpgroups(&mut self) {
+        self.whole_units(WARPGROUP);
     }
 
     fn barrier(&mut self, barrier: MbarrierId, slot: ValueId) {

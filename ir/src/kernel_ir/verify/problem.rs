@@ -66,6 +66,8 @@ pub enum Problem {
     NotAWorkspace(u16),
     /// An update that this workspace's type does not have.
     BadUpdate(u16),
+    /// A product of matrices that no tensor core computes: types, columns, layouts.
+    BadProduct(VariableId),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
     NotCollective,
     /// A block cannot have so many threads.

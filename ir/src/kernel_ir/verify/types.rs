@@ -40,6 +40,7 @@ pub(super) fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Ty
             ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)
         }
         Op::ConvertIndex(a) => ty.is_index() && type_of(a)?.is_index(),
+        Op::OfWarp(a) => ty == Type::I32 && type_of(a)? == ty,
         Op::Select(condition, a, b) => type_of(condition)? == Type::PRED && all(&[a, b], ty),
         Op::Unary(op, a) => {
             let domain = match op {

@@ -13,6 +13,7 @@ use super::blocks::Workspaces;
 use super::global::Elements;
 use super::launch::Launch;
 use super::order::{AgentId, Clock, Order, Time};
+use super::products::Products;
 use super::row::{self, Row};
 use super::shared::{Fault, Shared};
 use super::values::{Algebra, Data};
@@ -34,6 +35,8 @@ pub(super) struct Run<'a> {
     /// Whether roles were begun.
     spawned: bool,
     pub shared: Shared,
+    /// The products of an agent at its start.
+    products: Products,
     /// Barriers of each block of the cluster.
     pub phases: Vec<Vec<Vec<Phase>>>,
     /// When agents last reached for another block of the cluster.
@@ -82,6 +85,7 @@ impl<'a> Run<'a> {
                 behind: false,
                 groups: Groups::default(),
                 fetches: Vec::new(),
+                products: Products::default(),
                 frames: Vec::new(),
                 line: 0,
                 waiting: Waiting::Nothing,
@@ -90,6 +94,7 @@ impl<'a> Run<'a> {
             now: 0,
             spawned: false,
             shared,
+            products: Products::of(kernel),
             phases: Vec::new(),
             visits: SortedMap::new(),
             tensors,
@@ -122,6 +127,7 @@ impl<'a> Run<'a> {
             behind: !self.launch.dependent,
             groups: Groups::default(),
             fetches: vec![Groups::default(); self.threads],
+            products: self.products.clone(),
             frames: vec![Frame { region: Kernel::BODY, at: 0, active: everybody, turn: None }],
             line: 0,
             waiting: Waiting::Nothing,
@@ -258,6 +264,7 @@ impl<'a> Run<'a> {
                     id,
                     name: format!("role {} of block {}", role.name, self.me.block),
                     fetches: vec![Groups::default(); self.threads],
+                    products: self.products.clone(),
                     threads,
                     clock,
                     groups: Groups::default(),
@@ -380,6 +387,9 @@ impl<'a> Run<'a> {
         if self.me.fetches.iter().any(Groups::is_open) {
             return self.violation(Kind::Left, "a fetch to shared memory may be under way at the end".to_owned());
         }
+        if self.me.products.groups.is_open() {
+            return self.violation(Kind::Left, "a product may be under way at the end".to_owned());
+        }
         if self.me.groups.is_open() {
             return self.violation(Kind::Left, "a copy may read shared memory at the end".to_owned());
         }
@@ -467,6 +477,7 @@ pub(super) fn assigned(kernel: &Kernel, region: RegionId, found: &mut Vec<Variab
     for statement in &kernel.region(region).statements {
         match &statement.kind {
             StatementKind::Set(variable, _) => found.push(*variable),
+            StatementKind::Wgmma(product) => found.extend(product.all()),
             StatementKind::Loop(l) => assigned(kernel, l.body, found),
             StatementKind::If(branch) => {
                 assigned(kernel, branch.then, found);

@@ -1,4 +1,6 @@
 //! Statements: what each does to the agent whose threads come to it.
+//!
+//! This file is longer than 500 lines: one arm a statement.
 
 use tilewright_kernel::target::WARP;
 use tilewright_sorted::SortedSet;
@@ -51,6 +53,8 @@ impl<'a> Run<'a> {
             StatementKind::Let(value) => self.bind(*value, active)?,
             StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
                 let declared = matches!(statement.kind, StatementKind::Declare(..));
+                self.is_at_rest(*variable)?;
+                self.me.products.touch(*variable, self.me.order.now);
                 self.assign(*variable, *value, active, declared);
             }
             StatementKind::Load(load) => self.load(load, None, active)?,
@@ -255,6 +259,22 @@ impl<'a> Run<'a> {
                 self.me.order.learn(ended.clock.of(id));
                 ended.copies.into_iter().for_each(|copy| self.shared.end(copy, id, now));
             }
+            StatementKind::Wgmma(product) => {
+                self.everybody(active)?;
+                self.multiply(product, active)?;
+            }
+            StatementKind::WgmmaFence => {
+                self.everybody(active)?;
+                self.me.products.fenced = self.me.order.now;
+            }
+            StatementKind::WgmmaCommitGroup => {
+                self.everybody(active)?;
+                self.me.products.groups.commit();
+            }
+            StatementKind::WgmmaWaitGroup { pending } => {
+                self.everybody(active)?;
+                self.products_are_over(*pending);
+            }
             StatementKind::FenceProxyAsync => {
                 self.everybody(active)?;
                 self.me.order.published = self.me.order.now;
@@ -394,6 +414,14 @@ impl<'a> Run<'a> {
 
     // Values.
 
+    /// Whether no product adds to a variable.
+    fn is_at_rest(&self, variable: VariableId) -> Outcome {
+        match self.me.products.adds_to(variable) {
+            true => self.violation(Kind::UnderWay, format!("v{} is used while a product may add to it", variable.0)),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn bind(&mut self, id: ValueId, active: &Active) -> Outcome {
         let value = self.kernel.value(id);
         let row = match value.op {
@@ -402,13 +430,25 @@ impl<'a> Run<'a> {
             Op::ClusterRank => Row::Same(Some(self.me.block % i64::from(self.kernel.signature.cluster))),
             Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),
-            Op::Get(variable) => self.me.variables[variable.index()].clone(),
+            Op::Get(variable) => {
+                self.is_at_rest(variable)?;
+                self.me.products.touch(variable, self.me.order.now);
+                self.me.variables[variable.index()].clone()
+            }
             Op::Scalar(parameter) => match (self.algebra(), value.ty.element()) {
                 (Some(algebra), Some(ty)) => Row::Same(Some(algebra.scalar(parameter, ty))),
                 _ => Row::UNKNOWN,
             },
             _ => row::pure(self.kernel, value, &active.lanes, &self.me.values, self.algebra()),
         };
+        if let (Op::OfWarp(_), Row::Each(all)) = (value.op, &row) {
+            let own = self.me.threads.clone();
+            let mut warps = all[own].chunks(WARP as usize);
+            if active.count < self.me.count() || warps.any(|lanes| lanes.iter().any(|lane| *lane != lanes[0])) {
+                let what = format!("v{} is said to be the same for the lanes of each warp", id.index());
+                return self.violation(Kind::Disagree, what);
+            }
+        }
         if let Row::Each(all) = &row {
             self.spend(active.count as u64)?;
             let mut seen = active.threads().filter_map(|thread| all[thread]);

@@ -1,5 +1,5 @@
 //! Matrices in shared memory as `wgmma` reads them: the descriptor's bits (PTX manual 9.7.15.5.1.2.2) and where it says
-//! that an element is (9.7.15.5.1.2.1).
+//! that an element is (9.7.15.5.1.2.1). The compiler finds a descriptor for a layout, and the emulator reads by it.
 //!
 //! With e the bytes of an element, T = 16 / e, S the bytes of the swizzle's span, element (x, k), where x counts along
 //! m or n, is before the permutation at
@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use tilewright_kernel::tensor_map::Swizzle;
+use crate::tensor_map::Swizzle;
 
 /// Bits of the descriptor that must be zero.
 const RESERVED: u64 = 0x3ff1_c000_c000_c000;
@@ -39,6 +39,18 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// The bits of a descriptor whose start is to be added: the start in units of 16 bytes.
+    pub fn encode(&self) -> u64 {
+        let units = |bytes: u32| (bytes >> 4) as u64 & UNITS;
+        let mode = match self.swizzle {
+            Swizzle::None => 0,
+            Swizzle::B128 => 1,
+            Swizzle::B64 => 2,
+            Swizzle::B32 => 3,
+        };
+        units(self.start) | units(self.leading) << 16 | units(self.stride) << 32 | (self.base as u64) << 49 | mode << 62
+    }
+
     /// The fields of a descriptor; none if bits are set that must be zero.
     pub fn decode(bits: u64) -> Option<Self> {
         if bits & RESERVED != 0 {
@@ -54,10 +66,11 @@ impl Descriptor {
         })
     }
 
-    /// The address of the 16-byte chunk that begins with element (x, k) of `bytes` bytes; `across` if x is contiguous.
-    pub fn chunk(&self, across: bool, bytes: u32, (x, k): (u32, u32)) -> u32 {
+    /// How far after the start the 16-byte chunk lies, before the permutation, that begins with element (x, k) of
+    /// `bytes` bytes; `across` if x is contiguous.
+    pub fn offset(&self, across: bool, bytes: u32, (x, k): (u32, u32)) -> u32 {
         let span = self.swizzle.span();
-        let offset = match (self.swizzle, across) {
+        match (self.swizzle, across) {
             (Swizzle::None, false) => x % 8 * 16 + x / 8 * self.stride + k * bytes / 16 * self.leading,
             (Swizzle::None, true) => x / 8 * self.stride + k % 8 * 16 + k / 8 * self.leading,
             (_, false) => x % 8 * span + x / 8 * self.stride + k * bytes,
@@ -67,8 +80,12 @@ impl Descriptor {
                 let within = x & ((1 << wide) - 1);
                 within * bytes + (x >> wide) * self.leading + k % 8 * span + k / 8 * self.stride
             }
-        };
-        let at = self.start.wrapping_add(offset) % WINDOW;
+        }
+    }
+
+    /// The address of the 16-byte chunk that begins with element (x, k) of `bytes` bytes; `across` if x is contiguous.
+    pub fn chunk(&self, across: bool, bytes: u32, (x, k): (u32, u32)) -> u32 {
+        let at = self.start.wrapping_add(self.offset(across, bytes, (x, k))) % WINDOW;
         // Rows of the pattern are counted from its own first one.
         let row = at.wrapping_sub(self.base * 128) % WINDOW;
         at ^ row ^ self.swizzle.apply(row)
@@ -103,7 +120,8 @@ mod tests {
         };
         for swizzle in Swizzle::ALL {
             let bits = 1024 >> 4 | (128 >> 4) << 16 | (256 >> 4) << 32 | 5 << 49 | code(swizzle) << 62;
-            assert_eq!(Descriptor::decode(bits), Some(Descriptor { base: 5, ..descriptor(swizzle) }));
+            let all = Descriptor { base: 5, ..descriptor(swizzle) };
+            assert_eq!((Descriptor::decode(bits), all.encode()), (Some(all), bits));
         }
         for bit in (14..16).chain(30..32).chain(46..49).chain(52..62) {
             assert_eq!(Descriptor::decode(1 << bit), None, "bit {bit}");

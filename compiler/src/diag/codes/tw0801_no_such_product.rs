@@ -1,0 +1,172 @@
+//! TW0801: a product that tensor cores do not compute.
+
+use tilewright_kernel::ElementType;
+
+use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// Tensor cores compute a `dot` in products of fixed shapes. `mma (m, n, k) by wgmma` gives them two axes of
+    /// elements and one of terms, with literal numbers of iterations: rows in multiples of 64, columns in multiples of
+    /// 8 (integers: 16), and terms in multiples of 32 bytes of the factors: 16 of `f16` and `bf16`, 8 of `tf32`, 32 of
+    /// 8-bit types. The factors have one of these types; products of `f32` and `f64` have no tensor core here.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 48 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    /// }
+    /// ```
+    ///
+    /// The message names the axis and what it may have.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 64 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    /// }
+    /// ```
+    TW0801 "no-such-product" Error "a product that tensor cores do not compute"
+}
+
+/// TW0801: a product that tensor cores do not compute.
+#[derive(Clone, Debug)]
+pub struct NoSuchProduct {
+    /// The stage.
+    pub stage: String,
+    /// The axis: what it is to the product, and its name.
+    pub axis: Option<(&'static str, String)>,
+    /// Why not.
+    pub problem: ProductProblem,
+    /// The op, or the axis.
+    pub span: Span,
+}
+
+/// Why tensor cores do not compute a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProductProblem {
+    /// The stage is no `dot`, or has other reductions.
+    NoDot,
+    /// No tensor core multiplies this type.
+    Type(ElementType),
+    /// So many terms may be added in a short accumulator.
+    Promoted(u32),
+    /// The stage has one already.
+    Second,
+    /// The axis is bound.
+    Bound,
+    /// The axis is not of terms, and should be; or is and should not be.
+    Kind {
+        /// Whether it should be.
+        of_terms: bool,
+    },
+    /// The axis has so many iterations, if that is a number, and should have a multiple of so many.
+    Extent {
+        /// Iterations.
+        extent: Option<i128>,
+        /// Their multiple.
+        step: i128,
+    },
+    /// So many groups cannot be under way.
+    Inflight(u32),
+    /// A group is to stay under way where nothing is done meanwhile.
+    Alone,
+    /// What an op after it did to its axes.
+    Moved,
+    /// What else the stage does with the reduction.
+    Apart,
+}
+
+impl IntoDiagnostic for NoSuchProduct {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, axis, problem, span } = self;
+        let (role, name) = axis.unwrap_or(("", String::new()));
+        let found = |what: String| Diagnostic::new(Code::TW0801, span, what);
+        match problem {
+            ProductProblem::NoDot => found(format!("`{stage}` is not a single `dot`"))
+                .note("tensor cores add products in an order of their own: only `dot` admits that")
+                .help("write `dot(|k| …)` for the sum, and what is done with it in another equation"),
+            ProductProblem::Type(element) => found(format!("tensor cores do not multiply `{element}`"))
+                .note("they multiply `f16`, `bf16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`")
+                .help("use one of these types for the factors, or leave `mma` out: threads compute any `dot`"),
+            ProductProblem::Promoted(terms) => found(format!("`{stage}` asks for `promote {terms}`"))
+                .note("tensor cores add all terms of a tile in accumulators of their own, with the errors of these")
+                .help("leave `promote` out, whose error bound then counts all terms, or leave `mma` out"),
+            ProductProblem::Second => found(format!("`{stage}` has an `mma` already"))
+                .note("an op gives all terms of a stage to tensor cores")
+                .help("remove this one"),
+            ProductProblem::Bound => found(format!("`{name}` is bound: it is no axis of a product"))
+                .note("an instruction has all iterations of its axes")
+                .help(format!("split `{name}` first, and bind the outer part")),
+            ProductProblem::Kind { of_terms: true } => found(format!("`{name}` is an axis of elements, and `k` is one of terms"))
+                .note("`mma (m, n, k)`: rows, columns, terms")
+                .help("name an axis of the reduction last"),
+            ProductProblem::Kind { of_terms: false } => {
+                found(format!("`{name}` is an axis of terms, and `{role}` is one of elements"))
+                    .note("`mma (m, n, k)`: rows, columns, terms")
+                    .help("name axes of the result first")
+            }
+            ProductProblem::Extent { extent, step } => {
+                let has = extent.map_or("an unknown number of".to_owned(), |n| n.to_string());
+                let what = match role {
+                    "m" => "rows",
+                    "n" => "columns",
+                    _ => "terms",
+                };
+                let found =
+                    found(format!("`{name}` has {has} iterations, and instructions take {what} in multiples of {step}"));
+                match extent {
+                    // The next one; of nothing, the first.
+                    Some(n) => {
+                        let next = n.max(1).saturating_add(step - 1) / step * step;
+                        let help = format!("let it have {next}, by the `split` that makes it");
+                        found.change(Change::Refactor(name, next), help)
+                    }
+                    None => found.help(format!("split it, and name the inner part: `split {name} by {}`", 64.max(step))),
+                }
+            }
+            ProductProblem::Inflight(n) => found(format!("{n} groups of products cannot be under way"))
+                .note("while one is computed the next one is started: more would wait for these")
+                .help("write `inflight(1)`, or leave it out"),
+            ProductProblem::Alone => found(format!("no group of products of `{stage}` can stay under way"))
+                .note("a slot is handed back when its group is over, an iteration later: another role fills others meanwhile")
+                .help("let another role copy both factors, in rings of 2 or more at the loop around the products, or leave `inflight` out"),
+            ProductProblem::Moved => found(format!("the axes of the `mma` of `{stage}` are no longer its innermost ones"))
+                .note("an instruction has all iterations of its axes, and the loops around them are loops over instructions")
+                .help("write `mma` after the ops that make and order the loops"),
+            ProductProblem::Apart => found(format!("`{stage}` does more than to hold its `dot`"))
+                .note("what tensor cores add to stays where they put it")
+                .help("compute what is made of it in another equation"),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! TW0802: a factor of a product that tensor cores do not find in shared memory.
+
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// Tensor cores read the factors of a product in shared memory. Each factor is an element of a tensor that a staged
+    /// copy holds there; one has the axis of rows in its indices, the other one that of columns, and both have that of
+    /// terms.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 64 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    /// }
+    /// ```
+    ///
+    /// The message names the factor.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 64 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    /// }
+    /// ```
+    TW0802 "operand-place" Error "a factor of a product that tensor cores do not find in shared memory"
+}
+
+/// TW0802: a factor of a product that tensor cores do not find in shared memory.
+#[derive(Clone, Debug)]
+pub struct OperandPlace {
+    /// The stage.
+    pub stage: String,
+    /// The factor: a tensor, if it is an element of one.
+    pub tensor: Option<String>,
+    /// What is wrong with it.
+    pub problem: OperandProblem,
+    /// The loop at which a copy could stand.
+    pub at: Option<String>,
+    /// The op.
+    pub span: Span,
+    /// The factor.
+    pub factor: Span,
+}
+
+/// Why tensor cores do not find a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandProblem {
+    /// It is no element of a tensor, or one with `or`.
+    NotAnElement,
+    /// No copy of the tensor is in shared memory there.
+    NoCopy,
+    /// Neither, or both, of rows and columns are in its indices, or not the terms.
+    Axes,
+    /// Where it lies depends on more than the axes of the product and numbers of units.
+    Unknown,
+    /// Some elements of a tile may lie outside of what the copy holds.
+    Outside,
+}
+
+impl IntoDiagnostic for OperandPlace {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, tensor, problem, at, span, factor } = self;
+        let name = tensor.clone().unwrap_or_else(|| "a factor".to_owned());
+        let what = match problem {
+            OperandProblem::NotAnElement => "a factor of the product is no element of a tensor".to_owned(),
+            OperandProblem::NoCopy => format!("`{name}` is not in shared memory, where tensor cores read"),
+            OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
+            OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
+            OperandProblem::Outside => format!("tiles of `{name}` reach beyond what its copy holds"),
+        };
+        let found = Diagnostic::new(Code::TW0802, span, what).label(factor, "read here");
+        match problem {
+            OperandProblem::NotAnElement => found
+                .note("the factors are read as they are in memory: nothing is computed of them, and nothing guards them")
+                .help("write each factor as a read without `or`"),
+            OperandProblem::NoCopy => {
+                let at = at.unwrap_or_else(|| format!("{stage}.ko"));
+                let copy = format!("stage s_{name}[…] = {name} in shared at {at} via tma {{ … }}");
+                found.help(format!("stage a copy of it: `{copy}`"))
+            }
+            OperandProblem::Axes => found
+                .note("one factor has the axis of rows in its indices, the other one that of columns, and both that of terms")
+                .help("name in `mma` the axes that the factors have"),
+            OperandProblem::Unknown => found
+                .note("a descriptor has the place of a tile, and steps that are the same for all tiles")
+                .help("let the copy stand at a loop around the whole tile"),
+            OperandProblem::Outside => {
+                found.help("let tiles divide what the copy holds, or let it hold more: `split` by a multiple of the tile")
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! TW0803: a layout that no descriptor of tensor cores describes.
+
+use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// A descriptor tells tensor cores how a tile lies in shared memory. Of a tile with neighbours along the terms
+    /// these are runs of 32, 64 or 128 bytes of terms, in rows that follow each other, with the swizzle of that length.
+    /// Of 16-bit types rows or columns may be neighbours instead: runs of 16, 32 or 64 of them, row after row of terms,
+    /// with the swizzle of that length. Without a swizzle, groups of 8 rows of 16 bytes are each in one piece.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 64 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k]; }
+    /// }
+    /// ```
+    ///
+    /// The message gives the layout that works.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+    ///     acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+    ///     c[m, n] = acc[m, n];
+    ///     schedule c {
+    ///         split m by 64 -> mt, mi;
+    ///         split n by 64 -> nt, ni;
+    ///         bind mt, nt: grid;
+    ///         fragment (mi, ni) by wgmma;
+    ///         unroll ni_p;
+    ///     }
+    ///     schedule acc in registers at c.nt {
+    ///         split k by 64 -> ko, ki;
+    ///         mma (m, n, ki) by wgmma;
+    ///     }
+    ///     stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+    ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    /// }
+    /// ```
+    TW0803 "operand-layout" Error "a layout that no descriptor of tensor cores describes"
+}
+
+/// TW0803: a layout that no descriptor of tensor cores describes.
+#[derive(Clone, Debug)]
+pub struct OperandLayout {
+    /// The copy.
+    pub copy: String,
+    /// What works instead, if something simple does.
+    pub instead: Option<String>,
+    /// The bytes of a run of terms, of rows or columns.
+    pub run: i128,
+    /// The layout, if one is written.
+    pub written: Option<Span>,
+    /// The op.
+    pub op: Span,
+}
+
+impl IntoDiagnostic for OperandLayout {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, instead, run, written, op } = self;
+        let span = written.unwrap_or(op);
+        let found = Diagnostic::new(Code::TW0803, span, format!("tensor cores cannot read `{copy}` in this layout"))
+            .label(op, "read here")
+            .note(format!(
+                "a run of {run} bytes needs a swizzle of as many; without one, groups of 8 rows of 16 bytes are in one piece"
+            ));
+        match instead {
+            Some(instead) => {
+                let help = format!("write `{instead};`");
+                match written {
+                    Some(written) => found.change(Change::Replace(written, instead), help),
+                    None => found.help(format!("{help} for `{copy}`")),
+                }
+            }
+            None => found.help("let the runs of a tile have 32, 64 or 128 bytes, by a `box`, with the swizzle of that length"),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Products of tiles by tensor cores, in the place of the terms of a `dot`.
+//!
+//! Inside the loops around a tile, each warpgroup starts the products of all its tiles and of all steps along k as one
+//! group, and waits for it, or for the one before it (`inflight(1)`):
+//!
+//! ```text
+//! for each step, tile of rows, tile of columns: variables += a · b
+//! ```
+//!
+//! The accumulators are the variables that threads would add terms to: the loops over the elements of a fragment tell
+//! them apart in the order of the instruction's registers. An entry point without staged copies has no such stage: who
+//! reads it computes the terms.
+
+use tilewright_kernel::algorithm::{Compare, Value};
+use tilewright_kernel::info::DimKind;
+use tilewright_kernel::tensor_map::Swizzle;
+
+use super::arithmetic::Emit;
+use super::defect::Defect;
+use super::stage::{Nest, Point};
+use super::staging::Copy;
+use crate::domain::{AxisId, AxisKind};
+use crate::extent::{Expr, Var};
+use crate::kernel_ir::{Matrix, Range, ValueId, VariableId, Wgmma};
+use crate::plan::product::{Operand, Product};
+use crate::plan::staged::Staged;
+use crate::schedule::Mma;
+
+impl Nest<'_, '_> {
+    /// Whether the loop over an axis is the first of a product's.
+    pub(super) fn begins_product(&self, axis: AxisId) -> bool {
+        let mma = self.stage.product.as_ref().filter(|_| self.product.is_some());
+        mma.is_some_and(|mma| mma.serial().first() == Some(&axis))
+    }
+
+    /// The products of all tiles of a warpgroup.
+    pub(super) fn products(&mut self, point: &Point) {
+        let (Some(product), Some(mma)) = (self.product, &self.stage.product) else { return };
+        let extent = |axis: AxisId| self.stage.domain.axes[axis].extent.as_constant().unwrap_or(1);
+        let tiles = mma.rows.tiles.map_or(1, extent);
+        let steps = mma.steps.map_or(1, extent);
+        let all = 8 * extent(mma.columns.eights);
+        let columns = i128::from(product.columns);
+        let starts = self.starts_sums().then(|| self.is_behind_first(point));
+        let mut group = Vec::new();
+        for step in 0..steps {
+            for tile in 0..tiles {
+                for first in (0..all).step_by(product.columns as usize) {
+                    let Some(sums) = self.sums(point, (tile, tiles), (first, all), product.columns) else {
+                        return self.values.unknown(Defect::Plan("the accumulators of a product are not in a row"));
+                    };
+                    let column = first / 8;
+                    let at = [(mma.steps, step), (mma.rows.tiles, tile), (Some(mma.columns.eights), column)];
+                    let [a, b] = [&product.operands[0], &product.operands[1]].map(|o| self.matrix(point, mma, o, &at));
+                    let (Some((a, left)), Some((b, right))) = (a, b) else {
+                        return self.values.unknown(Defect::Plan("a factor of a product has no place"));
+                    };
+                    let adds = starts.filter(|_| step == 0);
+                    group.push(Wgmma { sums, columns: columns as u32, a, b, slots: [left, right], adds });
+                }
+            }
+        }
+        self.b.wgmma_group(group, mma.inflight);
+    }
+
+    /// Whether the first product of a tile is the first thing that is in its accumulators: what was in them is not
+    /// added, and they need not be zero.
+    pub(super) fn starts_sums(&self) -> bool {
+        let Some(mma) = self.stage.product.as_ref().filter(|_| self.product.is_some()) else { return false };
+        let inside = mma.serial();
+        let outer = || self.sequence[self.split..].iter().take_while(|axis| !inside.contains(axis));
+        let domain = &self.stage.domain;
+        // No iteration is left out, and there is one.
+        let kept = self.kept_of_terms();
+        kept && outer().filter(|a| domain.axes[**a].kind == AxisKind::Reduction).all(|a| self.is_never_empty(*a))
+    }
+
+    /// Whether an iteration of the loops over terms came before the present one.
+    fn is_behind_first(&mut self, point: &Point) -> ValueId {
+        let inside = self.stage.product.as_ref().map_or_else(Vec::new, Mma::serial);
+        let axes: Vec<AxisId> = self.sequence[self.split..].iter().copied().filter(|a| !inside.contains(a)).collect();
+        let mut any = self.b.bool_literal(false);
+        for axis in axes.into_iter().filter(|a| self.stage.domain.axes[*a].kind == AxisKind::Reduction) {
+            let Some(value) = point.values[axis] else { continue };
+            let zero = self.b.index_literal(self.index, 0);
+            let later = self.b.index_compare(Compare::Ne, value, zero);
+            any = self.b.or(any, later);
+        }
+        any
+    }
+
+    /// Whether a loop has an iteration for all sizes that an entry point with copies is for.
+    fn is_never_empty(&self, axis: AxisId) -> bool {
+        let (facts, one) = (self.facts, Expr::constant(1));
+        let mut system = facts.residue_system();
+        let sizes = self.stage.program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
+        for (d, _) in sizes {
+            system.require(&facts.with_residues(&facts.normal(&Expr::var(d as Var).sub(&one))));
+        }
+        system.require(&facts.with_residues(&facts.normal(&self.stage.domain.axes[axis].extent.scale(-1))));
+        system.is_infeasible()
+    }
+
+    /// Whether the slots of a copy inside `k` loops are handed back an iteration later: products read it, or a copy
+    /// that shares its slots, and are under way till then.
+    pub(super) fn is_late(&self, copy: &Copy<'_>, k: usize) -> bool {
+        let late = self.stage.product.as_ref().is_some_and(|mma| mma.inflight > 0);
+        let (true, Some(product)) = (late && !self.is_slice(), self.product) else { return false };
+        let is_read = |staged: &Staged| {
+            product.operands.iter().any(|operand| staged.is_for(operand.parameter, Some(operand.read)))
+        };
+        let here = self.copies.iter().filter(|other| other.staged.attach.loops == k);
+        here.filter(|other| other.buffer == copy.buffer || other.shares_slots_with(copy))
+            .any(|other| is_read(other.staged))
+    }
+
+    /// Hands the slot of the last iteration back, whose products are over; the present one is that of the loop around.
+    pub(super) fn release_late(&mut self, copy: &Copy<'_>, point: &Point, k: usize, slot: ValueId) {
+        let Some(now) = k.checked_sub(1).and_then(|k| point.values[self.sequence[k]]) else { return };
+        let zero = self.b.index_literal(self.index, 0);
+        let has_last = self.b.index_compare(Compare::Ne, now, zero);
+        self.b.begin_if(has_last);
+        let last = copy.pipeline.slot_after(self.b, slot, copy.staged.ring - 1);
+        copy.pipeline.release(self.b, last);
+        self.b.end_if();
+    }
+
+    /// After the loop at position `k`, which has so many iterations: waits for its last products, and hands the last
+    /// slots back.
+    pub(super) fn end_products(&mut self, k: usize, count: ValueId) {
+        if self.product.is_none() {
+            return;
+        }
+        let late: Vec<Copy<'_>> = self.parts(k + 1).into_iter().map(|part| part.copy).collect();
+        let late: Vec<Copy<'_>> = late.into_iter().filter(|copy| copy.leads() && self.is_late(copy, k + 1)).collect();
+        if late.is_empty() {
+            return;
+        }
+        self.b.wgmma_wait_group(0);
+        let zero = self.b.index_literal(self.index, 0);
+        let any = self.b.index_compare(Compare::Lt, zero, count);
+        self.b.begin_if(any);
+        for copy in &late {
+            let slot = copy.pipeline.slot(self.b);
+            let last = copy.pipeline.slot_after(self.b, slot, copy.staged.ring - 1);
+            copy.pipeline.release(self.b, last);
+        }
+        self.b.end_if();
+    }
+
+    /// The first of the accumulators of a tile, if they are in a row.
+    fn sums(
+        &self,
+        point: &Point,
+        (tile, tiles): (i128, i128),
+        (column, columns): (i128, i128),
+        count: u32,
+    ) -> Option<VariableId> {
+        // Each tile of rows has half as many variables as columns.
+        let before = (point.accumulator() as i128 * tiles + tile) * columns / 2 + column / 2;
+        let own = self.accumulators();
+        let own = own.get(usize::try_from(before).ok()?..)?.get(..count as usize / 2)?;
+        let first = own.first()?.first()?.0;
+        (first..).zip(own).all(|(n, own)| own[..] == [VariableId(n)]).then_some(VariableId(first))
+    }
+
+    /// Where a tile of a factor is.
+    fn matrix(
+        &mut self,
+        point: &Point,
+        mma: &Mma,
+        operand: &Operand,
+        at: &[(Option<AxisId>, i128)],
+    ) -> Option<(Matrix, ValueId)> {
+        let Operand { parameter, read, across, leading, stride, swizzle, .. } = *operand;
+        let held = self.values.staged.iter().find(|held| held.staged.is_for(parameter, Some(read))).cloned()?;
+        // Its first element, of all threads of the warpgroup.
+        let mut values: Vec<Option<ValueId>> = vec![None; point.values.len()];
+        let zero = self.b.index_literal(self.index, 0);
+        for leaf in &self.stage.domain.leaves {
+            let inside = mma.threads().contains(leaf) || mma.serial().contains(leaf);
+            values[*leaf] = if inside { Some(zero) } else { point.values[*leaf] };
+        }
+        for (leaf, number) in at {
+            if let Some(leaf) = leaf {
+                values[*leaf] = Some(self.b.index_literal(self.index, *number as i64));
+            }
+        }
+        self.stage.domain.toward_roots(&mut Emit { b: &mut *self.b, index: self.index }, &mut values);
+        let scope = self.scope(&values);
+        let Value::Read { indices, .. } = self.stage.program.algorithm.values[read as usize] else { return None };
+        let list = &self.stage.program.algorithm.index_lists[indices.range()];
+        let indices: Vec<ValueId> = list.iter().map(|i| self.values.index(self.b, *i, &scope)).collect();
+        let offset = held.offset_in_slot(self.b, &indices, self.index, Swizzle::None);
+        let most = i64::try_from(held.staged.elements()).unwrap_or(i64::MAX);
+        if self.b.kernel().index_literal(offset).is_none() {
+            self.b.assume(offset, Range::new(0, most - 1));
+        }
+        Some((Matrix { buffer: held.buffer, offset, across, leading, stride, swizzle }, held.slot))
+    }
+}
+
+/// What tensor cores compute of a stage, in an entry point with staged copies.
+pub(super) fn of(product: Option<&Product>, staged: bool) -> Option<&Product> {
+    product.filter(|_| staged)
+}

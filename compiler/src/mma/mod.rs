@@ -1,0 +1,209 @@
+//! How tensor cores read the factors of a product: the descriptor of each, or why there is none.
+//!
+//! **Property.** For every tile that a warpgroup has, the place of each element of a factor in its copy is the one that
+//! the descriptor says, counted from the place of the tile's first element. **Formula.** Along each axis of the copy
+//! the offset of an element depends on rows (columns) or on terms, not on both; so its place is a sum f(x) + g(k). The
+//! steps of a descriptor are read off f and g, and then compared with them for all x, k and tiles
+//! ([`Descriptor::offset`]). Swizzles act on addresses, on both sides. **Approximation.** None: tiles are enumerated.
+//!
+//! [`Descriptor::offset`]: tilewright_kernel::descriptor::Descriptor::offset
+//!
+//! An instruction has all elements of its tile, so nothing can be predicated: holes along rows and columns make
+//! elements that nobody reads, and holes along terms must be zero (`tma::demand`). Every warpgroup of the block or role
+//! comes.
+
+mod operand;
+
+use tilewright_kernel::algorithm::{Algorithm, Value, ValueId};
+
+use crate::diag::Diagnostics;
+use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads};
+use crate::domain::{AxisId, AxisKind, Unit};
+use crate::extent::Var;
+use crate::kernel_ir::Wgmma;
+use crate::plan::product::{Operand, Product};
+use crate::plan::{Analysed, Demand, Waiver};
+use crate::program::expressions;
+use crate::schedule::{self, Mma, Role, role_name};
+use crate::source::Span;
+use crate::source::ast::Place;
+use crate::target::{WARP, WARPGROUP};
+use operand::Tiles;
+
+/// Plans every product, or refuses it.
+pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics) {
+    for stage in analysed.iter_mut().filter(|a| a.stage.product.is_some()) {
+        let Some(mma) = stage.stage.product.clone() else { continue };
+        if let Some(found) = product(stage, &mma, roles, diags) {
+            stage.product = Some(found);
+        }
+    }
+}
+
+fn product(analysed: &mut Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnostics) -> Option<Product> {
+    let stage = &analysed.stage;
+    let name = || stage.name.clone();
+    let serial = mma.serial();
+    let is_innermost = stage.domain.leaves.ends_with(&serial);
+    let only_holds = {
+        let algorithm = &stage.program.algorithm;
+        let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
+        stage.reduction.is_some() && components.iter().all(|c| Some(c.value) == stage.reduction)
+    };
+    let problem = match (is_innermost, only_holds && stage.place == Place::Registers) {
+        (false, _) => Some(ProductProblem::Moved),
+        (_, false) => Some(ProductProblem::Apart),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        diags.report(NoSuchProduct { stage: name(), axis: None, problem, span: mma.span });
+        return None;
+    }
+    threads(analysed, mma, roles, diags)?;
+    let columns = columns(analysed, mma);
+    let factors = factors(&stage.program.algorithm, stage.reduction?);
+    let Some(factors) = factors else {
+        diags.report(OperandPlace {
+            stage: name(),
+            tensor: None,
+            problem: OperandProblem::NotAnElement,
+            at: None,
+            span: mma.span,
+            factor: stage.program.value_spans[stage.reduction? as usize],
+        });
+        return None;
+    };
+    let mut operands: [Option<Operand>; 2] = [None, None];
+    for factor in factors {
+        let (at, operand) = Tiles { analysed, mma, columns }.operand(factor, diags)?;
+        if operands[at].is_some() {
+            let factor = stage.program.value_spans[factor as usize];
+            let tensor = Some(operand.copy.clone());
+            let (problem, at) = (OperandProblem::Axes, None);
+            diags.report(OperandPlace { stage: name(), tensor, problem, at, span: mma.span, factor });
+            return None;
+        }
+        operands[at] = Some(operand);
+    }
+    let [Some(a), Some(b)] = operands else { return None };
+    holes(analysed, mma, diags)?;
+    if mma.inflight > 0 && ![&a, &b].into_iter().all(|operand| is_ahead(analysed, mma, operand)) {
+        let (stage, problem) = (analysed.stage.name.clone(), ProductProblem::Alone);
+        diags.report(NoSuchProduct { stage, axis: None, problem, span: mma.span });
+        return None;
+    }
+    Some(Product { operands: [a, b], columns })
+}
+
+/// Whether another role fills slots of a factor while a group of products that reads another one is under way: in a
+/// ring, at the loop around the products.
+fn is_ahead(analysed: &Analysed, mma: &Mma, operand: &Operand) -> bool {
+    let stage = &analysed.stage;
+    let Some(staged) = analysed.staged.iter().find(|s| s.is_for(operand.parameter, Some(operand.read))) else {
+        return false;
+    };
+    let serial = mma.serial();
+    let mut loops = stage.sequence().into_iter().take_while(|leaf| !serial.contains(leaf));
+    let is_around = loops.by_ref().last() == Some(staged.attach.leaf) && stage.is_rolled(staged.attach.leaf);
+    staged.role.is_some() && staged.role != stage.role && staged.ring > mma.inflight && is_around
+}
+
+/// The most columns of an instruction that divide those of the stage.
+fn columns(analysed: &Analysed, mma: &Mma) -> u32 {
+    let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
+    let all = u32::try_from(eights * 8).unwrap_or(8);
+    let fits = |n: &u32| all % n == 0 && Wgmma::has_columns(mma.operand, *n);
+    (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n).find(fits).unwrap_or(8)
+}
+
+/// The two reads of a `dot`, conversions aside.
+fn factors(algorithm: &Algorithm, reduction: ValueId) -> Option<[ValueId; 2]> {
+    let Value::Reduce { body, .. } = algorithm.values[reduction as usize] else { return None };
+    let Value::Binary(_, a, b) = algorithm.values[body as usize] else { return None };
+    let bare = |mut value: ValueId| {
+        while let Value::Cast(of) = algorithm.values[value as usize] {
+            value = of;
+        }
+        matches!(algorithm.values[value as usize], Value::Read { or: None, .. }).then_some(value)
+    };
+    Some([bare(a)?, bare(b)?])
+}
+
+/// Whether the threads of each warpgroup have the digits of a fragment, and all warpgroups have tiles.
+fn threads(analysed: &Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnostics) -> Option<()> {
+    let stage = &analysed.stage;
+    let digits = schedule::digits(stage);
+    let [warp, row, quad] = mma.threads();
+    let is_own = |leaf: AxisId| [warp, row, quad].contains(&leaf);
+    let at = |leaf: AxisId| digits.iter().find(|d| d.leaf == leaf).map(|d| (d.stride, d.low));
+    let warps = i128::from(WARP);
+    let in_place = at(warp) == Some((warps, 0)) && at(row) == Some((4, 0)) && at(quad) == Some((1, 0));
+    let group = i128::from(WARPGROUP);
+    let outer = digits.iter().filter(|d| !is_own(d.leaf));
+    let whole = outer.clone().all(|d| d.stride % group == 0 && d.low % group == 0);
+    let busy = outer.fold(group, |busy, d| busy * d.extent);
+    let block = stage.distribution.block;
+    let first = stage.role.and_then(|role| roles.get(role)).map_or(0, |role| role.range().start);
+    let aligned = first.is_multiple_of(WARPGROUP / WARP);
+    let own = stage.owner.threads().unwrap_or(block.into());
+    let partial = digits.iter().any(|d| d.is_partial) || busy != own;
+    if in_place && whole && aligned && !partial && stage.owner <= Unit::Warpgroup {
+        return Some(());
+    }
+    let role = role_name(&stage.program, stage.role).map(str::to_owned);
+    diags.report(ProductThreads {
+        stage: stage.name.clone(),
+        threads: block,
+        role,
+        busy: busy * i128::from(block) / own.max(1),
+        first,
+        span: mma.span,
+    });
+    None
+}
+
+/// Whether what a tile has beside the elements that are asked for does no harm; predicates are waived for that.
+fn holes(analysed: &mut Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<()> {
+    let stage = &analysed.stage;
+    let names = |v: Var| stage.program.dim_name(v as u16).to_owned();
+    let refuse = |condition: Option<String>, diags: &mut Diagnostics| {
+        let (stage, span) = (stage.name.clone(), mma.span);
+        diags.report(ProductHoles { stage, condition, span });
+    };
+    if stage.limits.iter().any(|limit| schedule::is_of_terms(limit, &stage.domain)) {
+        refuse(None, diags);
+        return None;
+    }
+    let mut waived = Vec::new();
+    for (n, predicate) in analysed.holes.kept.iter().enumerate() {
+        if analysed.waived.iter().any(|w| w.predicate == n) {
+            continue;
+        }
+        let axis = &stage.domain.axes[predicate.axis];
+        if axis.kind == AxisKind::Data {
+            // Its elements are in what the copies hold (`operand`), and nobody reads what is made of them.
+            waived.push(Waiver { predicate: n, demand: Demand::Anything });
+            continue;
+        }
+        let depends = |leaf: &AxisId| stage.domain.depends_on(predicate.axis, *leaf);
+        if mma.serial().iter().any(depends) || mma.threads().iter().any(depends) {
+            let extent = axis.extent.show(&names);
+            refuse(Some(format!("{} < {extent}", axis.name)), diags);
+            return None;
+        }
+    }
+    analysed.waived.extend(waived);
+    analysed.waived.sort_by_key(|w| w.predicate);
+    Some(())
+}
+
+/// The span of a read.
+fn span_of(analysed: &Analysed, read: ValueId) -> Span {
+    analysed.stage.program.value_spans[read as usize]
+}
+
+/// The name of the tensor that a read is of, if it is of one.
+fn tensor_of(analysed: &Analysed, parameter: u16) -> Option<String> {
+    expressions::tensor(&analysed.stage.program, parameter)?;
+    analysed.stage.program.parameters.get(usize::from(parameter)).map(|p| p.name.to_string())
+}

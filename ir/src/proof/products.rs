@@ -1,0 +1,219 @@
+//! Products of matrices, by the tensor cores of warpgroups: what they read, when they are over, what they add.
+//!
+//! A product reads shared memory from its issue to the wait that covers its group; its warpgroup is then the last that
+//! read there. In between nothing may write there, and the threads leave their variables alone. What threads did with
+//! these before comes first after a [`WgmmaFence`](crate::kernel_ir::StatementKind::WgmmaFence). A product reads by the
+//! rules of copies: threads' writes are seen after a publication and a barrier.
+
+use std::ops::Range;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Binary;
+use tilewright_kernel::descriptor::Descriptor;
+use tilewright_kernel::target::WARPGROUP;
+
+use super::agent::Active;
+use super::barriers::Groups;
+use super::order::{GROUPS, SEVERAL, Time};
+use super::row::{Known, Row};
+use super::run::{Outcome, Run};
+use super::shared::CopyId;
+use super::violation::Kind;
+use crate::kernel_ir::{Kernel, Matrix, Memory, StatementKind, Type, ValueId, VariableId, Wgmma};
+
+/// Bytes of a chunk that no swizzle takes apart.
+const CHUNK: u64 = 16;
+
+/// The products of an agent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Products {
+    pub groups: Groups,
+    /// The last fence.
+    pub fenced: Time,
+    /// When threads last used each variable; empty in a kernel without products.
+    used: Vec<Time>,
+    /// The products that may be under way, and the variables that each adds to.
+    busy: Vec<(CopyId, Range<u32>)>,
+}
+
+impl Products {
+    /// Those of a kernel that has products, or none ever.
+    pub fn of(kernel: &Kernel) -> Self {
+        let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
+        let has = statements.any(|s| matches!(s.kind, StatementKind::Wgmma(_)));
+        Self { used: if has { vec![0; kernel.variables.len()] } else { Vec::new() }, ..Self::default() }
+    }
+
+    /// Threads read a variable, or give it a value.
+    pub fn touch(&mut self, variable: VariableId, now: Time) {
+        if let Some(used) = self.used.get_mut(variable.index()) {
+            *used = now;
+        }
+    }
+
+    /// Whether a product may add to a variable still.
+    pub fn adds_to(&self, variable: VariableId) -> bool {
+        self.busy.iter().any(|(_, variables)| variables.contains(&variable.0))
+    }
+
+    /// A variable that threads used after the last fence.
+    fn unfenced(&self, product: &Wgmma) -> Option<VariableId> {
+        product.all().find(|v| self.used.get(v.index()).is_some_and(|used| *used > self.fenced))
+    }
+}
+
+/// A matrix of a product: its elements in shared memory, row after row along k.
+struct Elements {
+    ty: ElementType,
+    /// The address of each, without that of the block.
+    addresses: Vec<u64>,
+}
+
+impl Run<'_> {
+    /// A product is started by each warpgroup of the agent.
+    pub(super) fn multiply(&mut self, product: &Wgmma, active: &Active) -> Outcome {
+        if let Some(variable) = self.me.products.unfenced(product) {
+            let what = format!("a product adds to v{}, which threads used before, without a fence", variable.0);
+            return self.violation(Kind::NotPublished, what);
+        }
+        let adds = match product.adds {
+            Some(adds) => self.agreed(adds, active)? != 0,
+            None => true,
+        };
+        let copy = self.shared.issue();
+        let mut cells = Vec::new();
+        let groups: Vec<usize> = active.threads().step_by(WARPGROUP as usize).collect();
+        for first in groups.iter().copied() {
+            let [left, right] = product.slots;
+            let [a, b] = [(&product.a, left, Wgmma::ROWS), (&product.b, right, product.columns)]
+                .map(|(matrix, slot, rows)| self.elements_of(matrix, slot, rows, first));
+            let (a, b) = (a?, b?);
+            let of = [(&product.a, &a), (&product.b, &b)];
+            of.into_iter().try_for_each(|(matrix, elements)| self.is_read(matrix, elements, &mut cells))?;
+            self.add(product, (adds, first), (&a, &b))?;
+        }
+        let reader = match groups[..] {
+            [one] => GROUPS + one as u32 / WARPGROUP,
+            _ => SEVERAL,
+        };
+        self.shared.begin_product(copy, reader, cells);
+        self.me.products.groups.issue(copy);
+        let last = product.sums.0 + product.variables();
+        self.me.products.busy.push((copy, product.sums.0..last));
+        Ok(())
+    }
+
+    /// All committed products but those of the last `pending` commits are over.
+    pub(super) fn products_are_over(&mut self, pending: u32) {
+        let over = self.me.products.groups.wait(pending);
+        self.me.products.busy.retain(|(product, _)| !over.contains(product));
+        for product in over {
+            self.shared.end_product(product, self.me.id, self.me.order.now);
+        }
+    }
+
+    /// The elements of a matrix that the warpgroup from a thread on reads.
+    fn elements_of(&mut self, matrix: &Matrix, slot: ValueId, rows: u32, first: usize) -> Outcome<Elements> {
+        let [within, slot] = [matrix.offset, slot].map(|value| {
+            let row = &self.me.values[value.index()];
+            let mut all = (first..first + WARPGROUP as usize).map(|thread| row.of(thread));
+            let one = all.next().flatten();
+            all.all(|other| other == one).then_some(one)
+        });
+        let (Some(within), Some(slot)) = (within, slot) else {
+            return self.violation(Kind::Disagree, "threads disagree on where a matrix of a product is".to_owned());
+        };
+        let ty = self.kernel.element(Memory::Buffer(matrix.buffer)).unwrap_or(ElementType::F32);
+        let pitch = i64::from(self.kernel.buffers[matrix.buffer.index()].elements);
+        let Some(offset) = within.zip(slot).map(|(within, slot)| slot * pitch + within) else {
+            self.depends("where a matrix of a product is depends on data".to_owned());
+            return Ok(Elements { ty, addresses: Vec::new() });
+        };
+        let bytes = ty.bytes();
+        let depth = Wgmma::depth(bytes);
+        self.spend(u64::from(rows * depth))?;
+        // Patterns are those of a block's own addresses.
+        let base = self.shared.place(0, matrix.buffer);
+        let size = self.shared.elements(matrix.buffer).unsigned_abs() * u64::from(bytes);
+        let start = base.saturating_add_signed(offset * i64::from(bytes));
+        let name = || self.kernel.buffers[matrix.buffer.index()].name.clone();
+        if !start.is_multiple_of(CHUNK) {
+            let what = format!("a matrix of `{}` starts at element {offset}: no multiple of {CHUNK} bytes", name());
+            return self.violation(Kind::Misaligned, what);
+        }
+        let Matrix { across, leading, stride, swizzle, .. } = *matrix;
+        let descriptor = Descriptor { start: start as u32, leading, stride, base: 0, swizzle };
+        let each = CHUNK as u32 / bytes;
+        let mut addresses = Vec::with_capacity((rows * depth) as usize);
+        for (x, k) in (0..rows).flat_map(|x| (0..depth).map(move |k| (x, k))) {
+            let (chunk, within) = match across {
+                true => ((x / each * each, k), x % each),
+                false => ((x, k / each * each), k % each),
+            };
+            let address = u64::from(descriptor.chunk(across, bytes, chunk)) + u64::from(within * bytes);
+            if address < base || address + u64::from(bytes) > base + size {
+                let what = format!("element ({x}, {k}) of a matrix of a product lies outside `{}`", name());
+                return self.violation(Kind::Outside, what);
+            }
+            addresses.push(address);
+        }
+        Ok(Elements { ty, addresses })
+    }
+
+    /// A product reads a matrix.
+    fn is_read(&mut self, matrix: &Matrix, elements: &Elements, cells: &mut Vec<usize>) -> Outcome {
+        let (bytes, pitch) = (u64::from(elements.ty.bytes()), self.shared.place(self.me.id.rank, matrix.buffer));
+        let first = self.shared.place(0, matrix.buffer);
+        for address in &elements.addresses {
+            let read = self.shared.multiply(matrix.buffer, pitch + address - first, bytes, cells, self.me.view());
+            if let Err((kind, what)) = read {
+                let name = &self.kernel.buffers[matrix.buffer.index()].name;
+                let at = (address - first) / bytes;
+                return self.violation(kind, format!("a product reads `{name}[{at}]`: {what}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the threads of the warpgroup from one on have after a product.
+    fn add(&mut self, product: &Wgmma, (adds, first): (bool, usize), (a, b): (&Elements, &Elements)) -> Outcome {
+        let Some(Type::Element(sum)) = self.kernel.variables.get(product.sums.index()).copied() else { return Ok(()) };
+        let depth = Wgmma::depth(a.ty.bytes()) as usize;
+        let known = |this: &Self, matrix: &Matrix, elements: &Elements| -> Option<Vec<Known>> {
+            let data = this.data.as_ref()?;
+            let place = |rank: u8| this.shared.place(rank, matrix.buffer);
+            let moved = place(this.me.id.rank) - place(0);
+            let one = |address: &u64| data.algebra.cast(elements.ty, sum, data.shared(address + moved)?);
+            Some(elements.addresses.iter().map(one).collect())
+        };
+        let values = known(self, &product.a, a).zip(known(self, &product.b, b));
+        if values.is_some() {
+            self.spend(u64::from(Wgmma::ROWS * product.columns) * depth as u64)?;
+        }
+        for (n, variable) in product.all().enumerate() {
+            let mut row = match &self.me.variables[variable.index()] {
+                Row::Each(all) => all.clone(),
+                Row::Same(known) => vec![*known; self.threads],
+            };
+            for thread in 0..WARPGROUP {
+                let known = &mut row[first + thread as usize];
+                let (Some((a, b)), Some(data)) = (&values, &self.data) else {
+                    *known = None;
+                    continue;
+                };
+                let (x, y) = Wgmma::element(thread, n as u32);
+                let (x, y) = (x as usize * depth, y as usize * depth);
+                if !adds {
+                    *known = Some(0);
+                }
+                for k in 0..depth {
+                    let term = a[x + k].zip(b[y + k]).and_then(|(a, b)| data.algebra.binary(Binary::Mul, sum, a, b));
+                    *known =
+                        known.zip(term).and_then(|(known, term)| data.algebra.binary(Binary::Add, sum, known, term));
+                }
+            }
+            self.me.variables[variable.index()] = Row::Each(row);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,371 @@
+//! Products by tensor cores: every type and layout, roles, clusters, stores by the accelerator. Every kernel runs for
+//! awkward sizes under several seeds and gives what `reference()` does: small integers to the bit, real numbers within
+//! the contract of `dot`. Without any one of the things that stand between products, the separate checker or the
+//! emulator finds something wrong.
+
+use crate::support::{Refusal, finished, is_wrong, runs, tried};
+use tilewright_compiler::Compiled;
+use tilewright_compiler::diag::{Code, Level};
+use tilewright_compiler::kernel_ir::{Kernel, RegionId, Statement, StatementKind};
+use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
+
+/// A product of matrices along k, in one warpgroup: types, tile, terms of an iteration, and the layouts of the factors.
+struct Product {
+    types: [&'static str; 3],
+    /// Terms of a multiple of 16 bytes.
+    granule: u32,
+    tile: [u32; 3],
+    layouts: [&'static str; 2],
+}
+
+impl Product {
+    fn source(&self) -> String {
+        let Self { types: [a, b, c], granule, tile: [m, n, k], layouts: [left, right] } = self;
+        format!(
+            "kernel P(a: {a}[M, K], b: {b}[N, K]) -> (c: {c}[M, N]) where K % {granule} == 0 {{
+                acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+                c[m, n] = acc[m, n];
+                schedule c {{
+                    split m by {m} -> mt, mi; split n by {n} -> nt, ni;
+                    bind mt, nt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+                }}
+                schedule acc in registers at c.nt {{ split k by {k} -> ko, ki; mma (m, n, ki) by wgmma; }}
+                stage sa[m, k] = a in shared at acc.ko ring(2) via tma {{ {left} }}
+                stage sb[n, k] = b in shared at acc.ko ring(2) via tma {{ {right} }}
+            }}"
+        )
+    }
+}
+
+const BF16: [&str; 3] = ["bf16", "bf16", "f32"];
+
+fn product(types: [&'static str; 3], granule: u32, tile: [u32; 3], layouts: [&'static str; 2]) -> Product {
+    Product { types, granule, tile, layouts }
+}
+
+fn accepted(source: &str) -> Compiled {
+    finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"))
+}
+
+fn refused(source: &str, code: Code, words: &[&str]) {
+    let Err((codes, report)) = finished(source).map(drop) else { panic!("accepted:\n{source}") };
+    let errors: Vec<Code> = codes.into_iter().filter(|code| code.row().level == Level::Error).collect();
+    assert_eq!(errors, [code], "{report}");
+    words.iter().for_each(|word| assert!(report.contains(word), "{word}:\n{report}"));
+}
+
+/// Instructions of a kernel's first entry point, by a part of their names.
+fn has(kernel: &Compiled, word: &str) -> bool {
+    kernel.info.as_ref().is_some_and(|info| info.ptx.text.contains(word))
+}
+
+#[test]
+fn every_type_in_tiles_that_do_not_divide() {
+    let both = |layout| [layout, layout];
+    let span = |bytes: &'static str| both(bytes);
+    let [s32, s64, s128] = ["layout [m, k] swizzle 32;", "layout [m, k] swizzle 64;", "layout [m, k] swizzle 128;"];
+    let of_n = |layouts: [&'static str; 2]| {
+        let right = match layouts[1] {
+            "layout [m, k] swizzle 32;" => "layout [n, k] swizzle 32;",
+            "layout [m, k] swizzle 64;" => "layout [n, k] swizzle 64;",
+            _ => "layout [n, k] swizzle 128;",
+        };
+        [layouts[0], right]
+    };
+    let cases = [
+        (product(BF16, 8, [64, 64, 64], of_n(span(s128))), "m64n64k16.f32.bf16.bf16"),
+        (product(["f16", "f16", "f32"], 8, [64, 40, 32], of_n(span(s64))), "m64n40k16.f32.f16.f16"),
+        (product(["tf32", "tf32", "f32"], 4, [64, 8, 32], of_n(span(s128))), "m64n8k8.f32.tf32.tf32"),
+        (product(["e5m2", "e5m2", "f32"], 16, [64, 24, 128], of_n(span(s128))), "m64n24k32.f32.e5m2.e5m2"),
+        (product(["i8", "i8", "i32"], 16, [64, 48, 64], of_n(span(s64))), "m64n48k32.s32.s8.s8"),
+        (product(["u8", "u8", "i32"], 16, [64, 32, 32], of_n(span(s32))), "m64n32k32.s32.u8.u8"),
+    ];
+    for (product, instruction) in cases {
+        let source = product.source();
+        let kernel = accepted(&source);
+        assert!(has(&kernel, instruction), "{instruction}");
+        let k = i64::from(product.granule);
+        // Sizes are M, K, N.
+        runs(&source, &kernel, &[&[1, k, 1], &[70, 9 * k, 50], &[64, 16 * k, 64], &[0, k, 3], &[5, 0, 3]], 2);
+    }
+}
+
+/// Each layout is read by the descriptor that was found for it.
+#[test]
+fn layouts_that_descriptors_describe() {
+    let cases = [
+        // Without a swizzle, groups of eight rows of 16 bytes.
+        ("box k by 8 -> kc, kb; layout [kc, m, kb];", "box k by 8 -> kc, kb; layout [kc, n, kb];"),
+        // Several boxes along the terms, of rows that are shorter than an iteration.
+        (
+            "box k by 32 -> kc, kb; layout [kc, m, kb] swizzle 64;",
+            "box k by 64 -> kc, kb; layout [kc, n, kb] swizzle 128;",
+        ),
+        // Several boxes along rows and columns.
+        (
+            "box m by 32 -> mc, mb; box k by 64 -> kc, kb; layout [kc, mc, mb, kb] swizzle 128;",
+            "box n by 16 -> nc, nb; box k by 16 -> kc, kb; layout [kc, nc, nb, kb] swizzle 32;",
+        ),
+    ];
+    for (left, right) in cases {
+        let product = Product { types: BF16, granule: 8, tile: [64, 96, 128], layouts: [left, right] };
+        let source = product.source();
+        runs(&source, &accepted(&source), &[&[70, 136, 100], &[3, 8, 97]], 2);
+    }
+}
+
+/// Rows and columns that are neighbours in memory; a factor that is written first; more columns and rows than an
+/// instruction has.
+#[test]
+fn tiles_of_several_instructions_and_transposed_factors() {
+    let transposed = "kernel P(a: f16[K, M], b: f16[K, N]) -> (c: f32[M, N]) where M % 8 == 0, N % 8 == 0 {
+            acc[m, n] = dot(|k| b[k, n] * a[k, m]);
+            c[m, n] = acc[m, n];
+            schedule c {
+                split m by 128 -> mt, mi; split n by 320 -> nt, ni;
+                bind mt, nt: grid; fragment (mi, ni) by wgmma; vectorize ni_p;
+            }
+            schedule acc in registers at c.nt { split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }
+            stage sa[k, m] = a in shared at acc.ko via tma { box m by 64 -> mc, mb; layout [mc, k, mb] swizzle 128; }
+            stage sb[k, n] = b in shared at acc.ko via tma { box n by 32 -> nc, nb; layout [nc, k, nb] swizzle 64; }
+        }";
+    refused(transposed, Code::TW0504, &["acc"]);
+    let fewer = transposed.replace("split n by 320", "split n by 160");
+    let kernel = tried(&fewer, &[&[8, 8, 8], &[65, 136, 168], &[1, 128, 160]], 2);
+    assert!(has(&kernel, "m64n160k16"));
+    let wide = transposed.replace("split m by 128", "split m by 64");
+    let kernel = tried(&wide, &[&[33, 72, 328]], 2);
+    assert!(has(&kernel, "m64n160k16"));
+    // A batch of products, one tile each.
+    let batched = "kernel P(a: bf16[B, M, K], b: bf16[B, N, K]) -> (c: f32[B, M, N]) where K % 8 == 0 {
+            acc[z, m, n] = dot(|k| a[z, m, k] * b[z, n, k]);
+            c[z, m, n] = acc[z, m, n];
+            schedule c {
+                split m by 64 -> mt, mi; split n by 32 -> nt, ni;
+                bind z, mt, nt: grid; reorder z, mt, nt, mi, ni; fragment (mi, ni) by wgmma; unroll ni_p;
+            }
+            schedule acc in registers at c.nt { split k by 64 -> ko, ki; mma (m, n, ki) by wgmma; }
+            stage sa[z, m, k] = a in shared at acc.ko via tma { layout [m, k] swizzle 128; }
+            stage sb[z, n, k] = b in shared at acc.ko via tma { layout [n, k] swizzle 128; }
+        }";
+    tried(batched, &[&[3, 70, 72, 40], &[1, 1, 8, 1]], 2);
+}
+
+/// The flagship: roles, clusters that share a factor, tiles in turn, a store by the accelerator.
+fn gemm(inflight: &str, ring: u32, store: &str) -> String {
+    format!(
+        "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (c: bf16[M, N]) where K % 8 == 0, N % 8 == 0 {{
+            acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+            c[m, n] = acc[m, n] as bf16;
+            launch cluster(2), persistent, roles {{ load: warpgroup regs(40), math: 2 warpgroup regs(232) }};
+            schedule c by math {{
+                split m by 256 -> mt, m1; split m1 by 128 -> mc, m2; split m2 by 64 -> mw, m3;
+                split n by 64 -> nt, n1; split n1 by 32 -> ns, n2;
+                reorder mt, nt, mc, ns, mw, m3, n2;
+                bind mt, nt: grid raster(mt: 2); bind mc: cta; unroll ns; bind mw: warpgroup;
+                fragment (m3, n2) by wgmma; vectorize n2_p;
+            }}
+            {store}
+            schedule acc in registers at c.mc by math {{
+                split k by 64 -> ko, ki; split m by 64 -> mw, m3; reorder ko, mw, m3, n, ki;
+                bind mw: warpgroup;
+                mma (m3, n, ki) by wgmma {inflight};
+            }}
+            stage sa[m, k] = a in shared at acc.ko ring({ring}) via tma by load {{ layout [m, k] swizzle 128; }}
+            stage sb[n, k] = b in shared at acc.ko ring({ring}) via tma by load {{
+                box n by 32 -> nh, nb; layout [nh, nb, k] swizzle 128; multicast c.mc by nh;
+            }}
+        }}"
+    )
+}
+
+const STORE: &str = "stage cs[m, n] = c in shared at c.ns via tma by math { layout [m, n] swizzle 64; }";
+
+#[test]
+fn roles_clusters_and_stores_by_the_accelerator() {
+    for (inflight, ring, store) in [("", 1, ""), ("inflight(1)", 2, ""), ("inflight(1)", 3, STORE), ("", 4, STORE)] {
+        let source = gemm(inflight, ring, store);
+        let kernel = accepted(&source);
+        runs(&source, &kernel, &[&[1, 8, 8], &[300, 200, 72], &[256, 256, 64], &[600, 64, 136], &[0, 8, 8]], 2);
+        assert!(has(&kernel, ".multicast::cluster") && has(&kernel, "redux.sync.or"), "{inflight} {ring}");
+        assert_eq!(has(&kernel, "wgmma.wait_group.sync.aligned 1;"), !inflight.is_empty());
+    }
+}
+
+/// The copies of one place have slots and barriers together: one wait an iteration for both, one phase of both's bytes.
+#[test]
+fn copies_of_one_place_share_barriers() {
+    let kernel = accepted(&gemm("inflight(1)", 4, ""));
+    let barriers = &kernel.entries[0].kernel.barriers;
+    assert_eq!(barriers.iter().filter(|b| b.slots == 4).count(), 2, "{barriers:?}");
+}
+
+/// Every statement of products and phases is taken out, one at a time; and each wait is told to leave one more group.
+#[test]
+fn what_stands_between_products_is_missed() {
+    let kernel = accepted(&gemm("inflight(1)", 2, STORE));
+    let info = kernel.info.as_ref().expect("no error");
+    let of = &kernel.entries[0].kernel;
+    let launches: Vec<Launch> =
+        [[300, 264, 72], [256, 64, 64]].iter().filter_map(|dims| Some(Launch::new(info, dims).ok()?.by(2))).collect();
+    let holds = |kernel: &Kernel| launches.iter().all(|launch| check(kernel, launch, 20_000_000) == Verdict::Holds);
+    assert!(holds(of));
+    let (mut tried, mut unnoticed) = (0, Vec::new());
+    for (region, at) in positions(of) {
+        for (name, change) in changes(&of.region(region).statements[at]) {
+            tried += 1;
+            let mut mutant = of.clone();
+            let statements = &mut mutant.regions[region.index()].statements;
+            match change {
+                Some(kind) => statements[at].kind = kind,
+                None => drop(statements.remove(at)),
+            }
+            if holds(&mutant) {
+                unnoticed.push(format!("{name}, statement {at} of region {}", region.index()));
+            }
+        }
+    }
+    assert!(tried >= 15, "{tried}");
+    assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{of}");
+}
+
+fn positions(kernel: &Kernel) -> Vec<(RegionId, usize)> {
+    let all = (0..kernel.regions.len() as u32).map(RegionId);
+    all.flat_map(|r| (0..kernel.region(r).statements.len()).map(move |at| (r, at))).collect()
+}
+
+/// What may be done to a statement that orders something, each with a name.
+fn changes(statement: &Statement) -> Vec<(&'static str, Option<StatementKind>)> {
+    match &statement.kind {
+        StatementKind::WgmmaFence => vec![("fence", None)],
+        StatementKind::WgmmaCommitGroup => vec![("commit", None)],
+        StatementKind::WgmmaWaitGroup { pending } => {
+            let later = StatementKind::WgmmaWaitGroup { pending: pending + 1 };
+            vec![("wait", None), ("one more group", Some(later))]
+        }
+        StatementKind::MbarrierWait { .. } => vec![("phase", None)],
+        StatementKind::MbarrierArrive { .. } => vec![("release", None)],
+        StatementKind::MbarrierExpectTx { .. } => vec![("expectation", None)],
+        StatementKind::FenceProxyAsync => vec![("proxy fence", None)],
+        StatementKind::BulkWaitGroupRead { .. } => vec![("wait for reads", None)],
+        _ => Vec::new(),
+    }
+}
+
+/// The same in the text, by the emulator, which knows nothing of the compiler.
+#[test]
+fn the_emulator_misses_it_too() {
+    let kernel = accepted(&gemm("inflight(1)", 2, ""));
+    let info = kernel.info.as_ref().expect("no error");
+    let dims = [300, 264, 72];
+    assert!(!is_wrong(info, &dims, info.ptx.text.to_string()));
+    for line in ["wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;"] {
+        assert!(info.ptx.text.contains(line), "{line}");
+        assert!(is_wrong(info, &dims, info.ptx.text.replace(line, "")), "{line}");
+    }
+    let later = info.ptx.text.replace("wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 2;");
+    assert!(is_wrong(info, &dims, later), "one more group");
+    // One of two waits for everything.
+    let last = info.ptx.text.replacen("wgmma.wait_group.sync.aligned 0;", "", 1);
+    assert!(is_wrong(info, &dims, last));
+}
+
+/// Values, by the separate checker: a tile, a step, a row or a slot that is another one is not what the algorithm says.
+#[test]
+fn other_places_are_other_products() {
+    let source = Product {
+        types: BF16,
+        granule: 8,
+        tile: [64, 16, 32],
+        layouts: ["layout [m, k] swizzle 64;", "layout [n, k] swizzle 64;"],
+    };
+    let kernel = accepted(&source.source());
+    let info = kernel.info.as_ref().expect("no error");
+    let of = &kernel.entries[0].kernel;
+    let launch = Launch::new(info, &[66, 72, 17]).expect("a launch");
+    let values = |kernel: &Kernel| check_values(kernel, &launch, &info.algorithm, 3, 50_000_000);
+    assert_eq!(values(of), Verdict::Holds);
+    let mut tried = 0;
+    for (region, at) in positions(of) {
+        let StatementKind::Wgmma(product) = &of.region(region).statements[at].kind else { continue };
+        let changed = [
+            (!product.a.across, product.a.stride, product.b.stride, product.adds),
+            (false, product.a.stride + 16, product.b.stride, product.adds),
+            (false, product.a.stride, product.b.stride * 2, product.adds),
+        ];
+        for (across, left, right, adds) in changed {
+            tried += 1;
+            let mut mutant = of.clone();
+            if let StatementKind::Wgmma(product) = &mut mutant.regions[region.index()].statements[at].kind {
+                (product.a.across, product.a.stride, product.b.stride, product.adds) = (across, left, right, adds);
+            }
+            let verdict = values(&mutant);
+            assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?}\n{mutant}");
+        }
+    }
+    assert!(tried > 0);
+}
+
+#[test]
+fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
+    let base = Product {
+        types: BF16,
+        granule: 8,
+        tile: [64, 64, 64],
+        layouts: ["layout [m, k] swizzle 128;", "layout [n, k] swizzle 128;"],
+    };
+    let source = base.source();
+    let with = |from: &str, to: &str| {
+        assert!(source.contains(from), "{from}");
+        source.replace(from, to)
+    };
+    finished(&source)?;
+    // Axes.
+    refused(&with("split m by 64", "split m by 96"), Code::TW0801, &["96 iterations", "multiples of 64"]);
+    refused(&with("split n by 64", "split n by 36"), Code::TW0801, &["36 iterations", "multiples of 8"]);
+    refused(&with("split k by 64", "split k by 24"), Code::TW0801, &["multiples of 16"]);
+    refused(&with("mma (m, n, ki)", "mma (m, ki, n)"), Code::TW0801, &["axis of terms"]);
+    refused(&with("mma (m, n, ki)", "mma (ki, n, m)"), Code::TW0801, &["axis of terms"]);
+    refused(&with("split k by 64 -> ko, ki;", "split k by 64 -> ko, ki; unroll ki;"), Code::TW0801, &["bound"]);
+    refused(
+        &with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma; mma (m, n, ki) by wgmma;"),
+        Code::TW0801,
+        &["already"],
+    );
+    refused(&with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma inflight(1);"), Code::TW0801, &["another role"]);
+    refused(&with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma inflight(2);"), Code::TW0801, &["2 groups"]);
+    refused(
+        &with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma; reorder n_j, ki_i;"),
+        Code::TW0801,
+        &["no longer its innermost"],
+    );
+    refused(
+        &with("dot(|k|", "sum(|k|").replace("a[m, k] * b[n, k]", "a[m, k] as f32 * b[n, k] as f32"),
+        Code::TW0801,
+        &["single `dot`"],
+    );
+    refused(&with("a: bf16", "a: f32").replace("b: bf16", "b: f32"), Code::TW0801, &["do not multiply `f32`"]);
+    refused(
+        &with("= dot(|k| a[m, k] * b[n, k]);", "= 2.0 * dot(|k| a[m, k] * b[n, k]);"),
+        Code::TW0801,
+        &["more than"],
+    );
+    let promoted = with("dot(|k| a[m, k] * b[n, k])", "dot(|k| a[m, k] * b[n, k], promote 64)");
+    let promoted = promoted.replace("bf16", "e4m3").replace("% 8", "% 16").replace("split k by 64", "split k by 128");
+    refused(&promoted, Code::TW0801, &["promote 64"]);
+    // Factors.
+    refused(
+        &with("stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }", ""),
+        Code::TW0802,
+        &["`b` is not in shared memory"],
+    );
+    refused(&with("b[n, k]);", "b[n, k] or 0.0);"), Code::TW0802, &["no element"]);
+    // Layouts.
+    refused(&with("layout [n, k] swizzle 128", "layout [n, k]"), Code::TW0803, &["swizzle 128"]);
+    // Holes.
+    let fewer = with("dot(|k| a", "dot(|k in 0..K - 8| a").replace("== 0 {", "== 0, K >= 16 {");
+    refused(&fewer, Code::TW0804, &["may not be zero"]);
+    // Threads.
+    refused(&with("schedule c {", "launch threads(256); schedule c {"), Code::TW0805, &["256 threads", "128 have"]);
+    Ok(())
+}
