@@ -14,8 +14,10 @@
 
 use std::ops::Range;
 
-use crate::tensor_map::Swizzle;
+use crate::tensor_map::{GRANULE, Swizzle};
 
+/// Bytes that no swizzle takes apart.
+const CHUNK: u32 = GRANULE as u32;
 /// Bits of the descriptor that must be zero.
 const RESERVED: u64 = 0x3ff1_c000_c000_c000;
 /// Bits of an address in units of 16 bytes.
@@ -39,6 +41,21 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// Whether its offsets have places in the bits: multiples of 16 bytes below 256 KiB.
+    pub fn is_encodable(&self) -> bool {
+        [self.leading, self.stride].iter().all(|offset| offset.is_multiple_of(CHUNK) && *offset < WINDOW)
+    }
+
+    /// The 16-byte chunk that holds element (x, k) of `bytes` bytes: the chunk's first element, and how many bytes of
+    /// it come before the element. `across` if x is contiguous.
+    pub fn chunk_of(across: bool, bytes: u32, (x, k): (u32, u32)) -> ((u32, u32), u32) {
+        let each = CHUNK / bytes;
+        match across {
+            true => ((x / each * each, k), x % each * bytes),
+            false => ((x, k / each * each), k % each * bytes),
+        }
+    }
+
     /// The bits of a descriptor whose start is to be added: the start in units of 16 bytes.
     pub fn encode(&self) -> u64 {
         let units = |bytes: u32| (bytes >> 4) as u64 & UNITS;
@@ -94,7 +111,7 @@ impl Descriptor {
     /// The chunks of rows `x` (columns of B) of a matrix that is `depth` elements deep: those along k one after the
     /// other, or, if x is contiguous, those of eight rows (`16 / bytes`) for each k.
     pub fn chunks(&self, across: bool, bytes: u32, x: Range<u32>, depth: u32, out: &mut Vec<u32>) {
-        let each = 16 / bytes;
+        let each = CHUNK / bytes;
         let [step_x, step_k] = if across { [each, 1] } else { [1, each] };
         for x in x.step_by(step_x as usize) {
             out.extend((0..depth).step_by(step_k as usize).map(|k| self.chunk(across, bytes, (x, k))));
@@ -153,6 +170,27 @@ mod tests {
                 assert!(seen.iter().all(|at| (1024..1024 + pitch).contains(at)), "{swizzle:?} {across}: {seen:?}");
             }
         }
+    }
+
+    /// Elements of a chunk are neighbours along the contiguous axis, and the chunk is theirs alone.
+    #[test]
+    fn elements_are_in_chunks() {
+        for bytes in [1, 2, 4] {
+            for (across, one, other) in [(false, (3, 0), (3, 16 / bytes)), (true, (0, 3), (16 / bytes, 3))] {
+                for n in 0..16 / bytes {
+                    let of = |(x, k): (u32, u32)| if across { (x + n, k) } else { (x, k + n) };
+                    assert_eq!(Descriptor::chunk_of(across, bytes, of(one)), (one, n * bytes));
+                    assert_eq!(Descriptor::chunk_of(across, bytes, of(other)), (other, n * bytes));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_that_have_bits() {
+        let with = |leading, stride| Descriptor { leading, stride, ..descriptor(Swizzle::None) }.is_encodable();
+        assert!(with(16, (1 << 18) - 16) && with(0, 0));
+        assert!(!with(8, 16) && !with(16, 24) && !with(1 << 18, 16) && !with(16, 1 << 18));
     }
 
     /// What a tensor copy puts into shared memory is what the descriptor reads: 64 rows of a span, any slice of them.

@@ -4,9 +4,10 @@
 //! emulator finds something wrong.
 
 use crate::support::{Refusal, finished, is_wrong, runs, tried};
+use tilewright::kernel::tensor_map::Swizzle;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::{Code, Level};
-use tilewright_compiler::kernel_ir::{Kernel, RegionId, Statement, StatementKind};
+use tilewright_compiler::kernel_ir::{Kernel, Matrix, RegionId, Statement, StatementKind, Wgmma};
 use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
 
 /// A product of matrices along k, in one warpgroup: types, tile, terms of an iteration, and the layouts of the factors.
@@ -38,6 +39,10 @@ impl Product {
 }
 
 const BF16: [&str; 3] = ["bf16", "bf16", "f32"];
+/// Rows of terms, one after the other.
+const B32: [&str; 2] = ["layout [m, k] swizzle 32;", "layout [n, k] swizzle 32;"];
+const B64: [&str; 2] = ["layout [m, k] swizzle 64;", "layout [n, k] swizzle 64;"];
+const B128: [&str; 2] = ["layout [m, k] swizzle 128;", "layout [n, k] swizzle 128;"];
 
 fn product(types: [&'static str; 3], granule: u32, tile: [u32; 3], layouts: [&'static str; 2]) -> Product {
     Product { types, granule, tile, layouts }
@@ -61,24 +66,13 @@ fn has(kernel: &Compiled, word: &str) -> bool {
 
 #[test]
 fn every_type_in_tiles_that_do_not_divide() {
-    let both = |layout| [layout, layout];
-    let span = |bytes: &'static str| both(bytes);
-    let [s32, s64, s128] = ["layout [m, k] swizzle 32;", "layout [m, k] swizzle 64;", "layout [m, k] swizzle 128;"];
-    let of_n = |layouts: [&'static str; 2]| {
-        let right = match layouts[1] {
-            "layout [m, k] swizzle 32;" => "layout [n, k] swizzle 32;",
-            "layout [m, k] swizzle 64;" => "layout [n, k] swizzle 64;",
-            _ => "layout [n, k] swizzle 128;",
-        };
-        [layouts[0], right]
-    };
     let cases = [
-        (product(BF16, 8, [64, 64, 64], of_n(span(s128))), "m64n64k16.f32.bf16.bf16"),
-        (product(["f16", "f16", "f32"], 8, [64, 40, 32], of_n(span(s64))), "m64n40k16.f32.f16.f16"),
-        (product(["tf32", "tf32", "f32"], 4, [64, 8, 32], of_n(span(s128))), "m64n8k8.f32.tf32.tf32"),
-        (product(["e5m2", "e5m2", "f32"], 16, [64, 24, 128], of_n(span(s128))), "m64n24k32.f32.e5m2.e5m2"),
-        (product(["i8", "i8", "i32"], 16, [64, 48, 64], of_n(span(s64))), "m64n48k32.s32.s8.s8"),
-        (product(["u8", "u8", "i32"], 16, [64, 32, 32], of_n(span(s32))), "m64n32k32.s32.u8.u8"),
+        (product(BF16, 8, [64, 64, 64], B128), "m64n64k16.f32.bf16.bf16"),
+        (product(["f16", "f16", "f32"], 8, [64, 40, 32], B64), "m64n40k16.f32.f16.f16"),
+        (product(["tf32", "tf32", "f32"], 4, [64, 8, 32], B128), "m64n8k8.f32.tf32.tf32"),
+        (product(["e5m2", "e5m2", "f32"], 16, [64, 24, 128], B128), "m64n24k32.f32.e5m2.e5m2"),
+        (product(["i8", "i8", "i32"], 16, [64, 48, 64], B64), "m64n48k32.s32.s8.s8"),
+        (product(["u8", "u8", "i32"], 16, [64, 32, 32], B32), "m64n32k32.s32.u8.u8"),
     ];
     for (product, instruction) in cases {
         let source = product.source();
@@ -108,8 +102,7 @@ fn layouts_that_descriptors_describe() {
         ),
     ];
     for (left, right) in cases {
-        let product = Product { types: BF16, granule: 8, tile: [64, 96, 128], layouts: [left, right] };
-        let source = product.source();
+        let source = product(BF16, 8, [64, 96, 128], [left, right]).source();
         runs(&source, &accepted(&source), &[&[70, 136, 100], &[3, 8, 97]], 2);
     }
 }
@@ -270,51 +263,50 @@ fn the_emulator_misses_it_too() {
     assert!(is_wrong(info, &dims, last));
 }
 
-/// Values, by the separate checker: a tile, a step, a row or a slot that is another one is not what the algorithm says.
+/// Values, by the separate checker: another step, row, pattern or factor, or sums that begin elsewhere, are not what
+/// the algorithm says.
 #[test]
 fn other_places_are_other_products() {
-    let source = Product {
-        types: BF16,
-        granule: 8,
-        tile: [64, 16, 32],
-        layouts: ["layout [m, k] swizzle 64;", "layout [n, k] swizzle 64;"],
-    };
-    let kernel = accepted(&source.source());
+    let kernel = accepted(&product(BF16, 8, [64, 16, 32], B64).source());
     let info = kernel.info.as_ref().expect("no error");
     let of = &kernel.entries[0].kernel;
     let launch = Launch::new(info, &[66, 72, 17]).expect("a launch");
     let values = |kernel: &Kernel| check_values(kernel, &launch, &info.algorithm, 3, 50_000_000);
     assert_eq!(values(of), Verdict::Holds);
-    let mut tried = 0;
-    for (region, at) in positions(of) {
-        let StatementKind::Wgmma(product) = &of.region(region).statements[at].kind else { continue };
+    let products: Vec<_> = positions(of)
+        .into_iter()
+        .filter_map(|(region, at)| match &of.region(region).statements[at].kind {
+            StatementKind::Wgmma(product) => Some((region, at, product.clone())),
+            _ => None,
+        })
+        .collect();
+    let [(.., first), (.., second)] = &products[..] else { panic!("two steps: {products:?}") };
+    // Of the first step, what was in the sums before is not added; of the second one, all of it is.
+    assert!(first.adds.is_some() && second.adds.is_none());
+    for (region, at, product) in &products {
+        let other = if product == first { second } else { first };
+        let a = &product.a;
         let changed = [
-            (!product.a.across, product.a.stride, product.b.stride, product.adds),
-            (false, product.a.stride + 16, product.b.stride, product.adds),
-            (false, product.a.stride, product.b.stride * 2, product.adds),
+            Wgmma { a: Matrix { across: !a.across, ..*a }, ..product.clone() },
+            Wgmma { a: Matrix { stride: a.stride + 16, ..*a }, ..product.clone() },
+            Wgmma { a: Matrix { swizzle: Swizzle::None, ..*a }, ..product.clone() },
+            Wgmma { a: Matrix { offset: other.a.offset, ..*a }, ..product.clone() },
+            Wgmma { b: Matrix { stride: product.b.stride * 2, ..product.b }, ..product.clone() },
+            Wgmma { b: Matrix { buffer: a.buffer, ..product.b }, ..product.clone() },
+            Wgmma { adds: other.adds, ..product.clone() },
         ];
-        for (across, left, right, adds) in changed {
-            tried += 1;
+        for product in changed {
             let mut mutant = of.clone();
-            if let StatementKind::Wgmma(product) = &mut mutant.regions[region.index()].statements[at].kind {
-                (product.a.across, product.a.stride, product.b.stride, product.adds) = (across, left, right, adds);
-            }
+            mutant.regions[region.index()].statements[*at].kind = StatementKind::Wgmma(product);
             let verdict = values(&mutant);
             assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?}\n{mutant}");
         }
     }
-    assert!(tried > 0);
 }
 
 #[test]
 fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
-    let base = Product {
-        types: BF16,
-        granule: 8,
-        tile: [64, 64, 64],
-        layouts: ["layout [m, k] swizzle 128;", "layout [n, k] swizzle 128;"],
-    };
-    let source = base.source();
+    let source = product(BF16, 8, [64, 64, 64], B128).source();
     let with = |from: &str, to: &str| {
         assert!(source.contains(from), "{from}");
         source.replace(from, to)

@@ -9,6 +9,8 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use tilewright_sorted::SortedSet;
+
 use super::dependence::Group;
 use crate::kernel_ir::{BufferId, Kernel, Sharing};
 use crate::target::WARP;
@@ -312,8 +314,8 @@ pub(super) struct Since {
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     pub touched: Vec<bool>,
     /// Buffers that products read which may be under way, and those that products read since which were waited for.
-    multiplying: Vec<BufferId>,
-    multiplied: Vec<BufferId>,
+    multiplying: SortedSet<BufferId>,
+    multiplied: SortedSet<BufferId>,
     /// A thread published.
     pub published: bool,
     /// The elected thread waited for reads.
@@ -334,8 +336,8 @@ impl Since {
             ready: false,
             waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
-            multiplying: Vec::new(),
-            multiplied: Vec::new(),
+            multiplying: SortedSet::new(),
+            multiplied: SortedSet::new(),
             published: false,
             awaited: false,
             abroad: false,
@@ -360,14 +362,13 @@ impl Since {
     /// A product reads a buffer.
     pub fn multiply(&mut self, buffer: BufferId) {
         self.touched[buffer.index()] = true;
-        put(&mut self.multiplying, buffer);
+        self.multiplying.insert(buffer);
     }
 
     /// Warpgroups have waited for their products, for all of them or not.
     pub fn products_end(&mut self, all: bool) {
         if all {
-            let over = std::mem::take(&mut self.multiplying);
-            over.into_iter().for_each(|buffer| put(&mut self.multiplied, buffer));
+            self.multiplied.extend(std::mem::take(&mut self.multiplying).iter().copied());
         }
     }
 
@@ -404,7 +405,7 @@ impl Since {
             }
             self.waited.fill(false);
             self.touched.fill(false);
-            self.multiplied.clear();
+            self.multiplied = SortedSet::new();
             (self.ready, self.published, self.awaited, self.abroad, self.arrived) = (false, false, false, false, false);
             return;
         }
@@ -480,19 +481,12 @@ impl Since {
         }
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);
-        other.multiplying.iter().for_each(|buffer| put(&mut self.multiplying, *buffer));
-        other.multiplied.iter().for_each(|buffer| put(&mut self.multiplied, *buffer));
+        self.multiplying.extend(other.multiplying.iter().copied());
+        self.multiplied.extend(other.multiplied.iter().copied());
         self.published |= other.published;
         self.awaited |= other.awaited;
         self.abroad |= other.abroad;
         self.arrived |= other.arrived;
-    }
-}
-
-/// Adds a buffer to a list in order.
-fn put(list: &mut Vec<BufferId>, buffer: BufferId) {
-    if let Err(at) = list.binary_search(&buffer) {
-        list.insert(at, buffer);
     }
 }
 

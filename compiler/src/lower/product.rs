@@ -40,7 +40,6 @@ impl Nest<'_, '_> {
         let tiles = mma.rows.tiles.map_or(1, extent);
         let steps = mma.steps.map_or(1, extent);
         let all = 8 * extent(mma.columns.eights);
-        let columns = i128::from(product.columns);
         let starts = self.starts_sums().then(|| self.is_behind_first(point));
         let mut group = Vec::new();
         for step in 0..steps {
@@ -56,7 +55,7 @@ impl Nest<'_, '_> {
                         return self.values.unknown(Defect::Plan("a factor of a product has no place"));
                     };
                     let adds = starts.filter(|_| step == 0);
-                    group.push(Wgmma { sums, columns: columns as u32, a, b, slots: [left, right], adds });
+                    group.push(Wgmma { sums, columns: product.columns, a, b, slots: [left, right], adds });
                 }
             }
         }
@@ -131,8 +130,8 @@ impl Nest<'_, '_> {
         if self.product.is_none() {
             return;
         }
-        let late: Vec<Copy<'_>> = self.parts(k + 1).into_iter().map(|part| part.copy).collect();
-        let late: Vec<Copy<'_>> = late.into_iter().filter(|copy| copy.leads() && self.is_late(copy, k + 1)).collect();
+        let copies = self.parts(k + 1).into_iter().map(|part| part.copy);
+        let late: Vec<Copy<'_>> = copies.filter(|copy| copy.leads() && self.is_late(copy, k + 1)).collect();
         if late.is_empty() {
             return;
         }

@@ -99,17 +99,15 @@ pub(super) fn copies<'a>(
         let leader = |n: usize| (0..n).find(|m| shares(*m, n));
         let mut declared: Vec<Copy<'_>> = Vec::with_capacity(all.len());
         for (n, copy) in all.iter().enumerate() {
-            let alike = (n..all.len()).filter(|m| *m == n || shares(n, *m));
-            let pipeline = match leader(n) {
-                Some(leader) => Ok(leader),
-                None => Err((between[n].clone(), alike.clone().find_map(|m| all[m].multicast.clone()))),
-            };
-            let bytes = alike.map(|m| all[m].bytes()).sum();
-            let own = match pipeline {
-                Ok(leader) => Copy { leader: Some(leader), ..Copy::like(b, copy, map, &declared[leader], index) },
-                Err((between, multicast)) => Copy::new(b, copy, map, (between, roles, multicast), (index, bytes)),
-            };
-            declared.push(own);
+            declared.push(match leader(n) {
+                Some(leader) => Copy::like(b, copy, map, (leader, &declared[leader]), index),
+                None => {
+                    let alike = || (n..all.len()).filter(|m| *m == n || shares(n, *m)).map(|m| &all[m]);
+                    let multicast = alike().find_map(|copy| copy.multicast.clone());
+                    let bytes = alike().map(Staged::bytes).sum();
+                    Copy::new(b, copy, map, (between[n].clone(), roles, multicast), (index, bytes))
+                }
+            });
             map += u16::from(copy.has_map());
         }
         declared
@@ -152,10 +150,10 @@ impl<'a> Copy<'a> {
     }
 
     /// The same of one that shares slots and barriers with another one.
-    fn like(b: &mut Builder, staged: &'a Staged, map: u16, leader: &Self, index: Type) -> Self {
+    fn like(b: &mut Builder, staged: &'a Staged, map: u16, (at, leader): (usize, &Self), index: Type) -> Self {
         let Self { barrier, pipeline, .. } = leader.clone();
         let buffer = Self::buffer(b, staged);
-        Self { staged, map, buffer, index, barrier, pipeline, leader: None, bytes: 0, released: None }
+        Self { staged, map, buffer, index, barrier, pipeline, leader: Some(at), bytes: 0, released: None }
     }
 
     fn buffer(b: &mut Builder, staged: &Staged) -> BufferId {

@@ -76,7 +76,7 @@ impl Tiles<'_> {
             }
         };
         let bytes = i128::from(staged.element.bytes());
-        let counts = [[64, self.columns][at], Wgmma::depth(staged.element.bytes())];
+        let counts = [[Wgmma::ROWS, self.columns][at], Wgmma::depth(staged.element.bytes())];
         let along = self.along(staged, &offsets, [(&own, counts[0]), (&terms, counts[1])]);
         let [x, k] = match along {
             Ok(found) => found,
@@ -99,7 +99,7 @@ impl Tiles<'_> {
     /// The digits of a row in its tile, and the tiles.
     fn rows(&self) -> Vec<Digit> {
         let rows = self.mma.rows;
-        let tiles = rows.tiles.map(|tiles| (tiles, 64));
+        let tiles = rows.tiles.map(|tiles| (tiles, i128::from(Wgmma::ROWS)));
         tiles.into_iter().chain([(rows.warp, 16), (rows.half, 8), (rows.row, 1)]).collect()
     }
 
@@ -257,20 +257,16 @@ fn fit(swizzle: Swizzle, across: bool, bytes: i128, [x, k]: [&Along; 2]) -> Opti
     let number = |step: Option<i128>| u32::try_from(step.unwrap_or(unused)).ok();
     let (leading, stride) = (number(leading)?, number(stride)?);
     let found = Descriptor { start: 0, leading, stride, base: 0, swizzle };
+    if !found.is_encodable() {
+        return None;
+    }
     let bytes = bytes as u32;
-    let each = each as u32;
-    let within = |index: u32, neighbours: bool| {
-        if neighbours { (index / each * each, index % each * bytes) } else { (index, 0) }
+    let offset = |element: (u32, u32)| {
+        let (chunk, rest) = Descriptor::chunk_of(across, bytes, element);
+        i128::from(found.offset(across, bytes, chunk) + rest)
     };
-    let fits_x = (0..).zip(&x.steps).all(|(n, step)| {
-        let (chunk, rest) = within(n, across);
-        i128::from(found.offset(across, bytes, (chunk, 0)) + rest) == *step
-    });
-    let fits_k = (0..).zip(&k.steps).all(|(n, step)| {
-        let (chunk, rest) = within(n, !across);
-        i128::from(found.offset(across, bytes, (0, chunk)) + rest) == *step
-    });
+    let fits_x = (0..).zip(&x.steps).all(|(n, step)| offset((n, 0)) == *step);
+    let fits_k = (0..).zip(&k.steps).all(|(n, step)| offset((0, n)) == *step);
     let starts = x.starts.iter().chain(&k.starts).all(|start| start % granule == 0);
-    let fields = [leading, stride].iter().all(|step| step % GRANULE as u32 == 0 && *step < 1 << 18);
-    (fits_x && fits_k && starts && fields).then_some((found, across))
+    (fits_x && fits_k && starts).then_some((found, across))
 }

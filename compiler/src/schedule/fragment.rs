@@ -20,6 +20,9 @@ use crate::kernel_ir::Wgmma;
 use crate::source::Span;
 use crate::source::ast::{self, MmaEngine, Spanned};
 
+/// Rows of an instruction.
+const ROWS: i128 = Wgmma::ROWS as i128;
+
 /// A `dot` that tensor cores compute, and the leaves of its atoms.
 #[derive(Clone, Debug)]
 pub struct Mma {
@@ -82,7 +85,7 @@ impl Apply<'_> {
         if engine.value != MmaEngine::Wgmma {
             return self.unsupported("fragments of `mma_sync`", engine.span, Some("`wgmma`"));
         }
-        let axes = [(m, AxisKind::Data, 64, "m"), (n, AxisKind::Data, 8, "n")];
+        let axes = [(m, AxisKind::Data, ROWS, "m"), (n, AxisKind::Data, 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
         let (rows, columns) = (self.rows(m, span), self.columns(n, span));
         let serial: Vec<AxisId> = rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect();
@@ -123,7 +126,7 @@ impl Apply<'_> {
         let depth = i128::from(Wgmma::depth(operand.bytes()));
         let [m, n, k] = names;
         let axes = [
-            (m, AxisKind::Data, 64, "m"),
+            (m, AxisKind::Data, ROWS, "m"),
             (n, AxisKind::Data, if operand.is_integer() { 16 } else { 8 }, "n"),
             (k, AxisKind::Reduction, depth, "k"),
         ];
@@ -154,15 +157,9 @@ impl Apply<'_> {
             Value::Reduce { order: Order::Dot { promote: Some(terms), .. }, .. } => {
                 Err(ProductProblem::Promoted(terms))
             }
-            Value::Reduce { order: Order::Dot { operand, .. }, .. } => match operand {
-                ElementType::F16
-                | ElementType::Bf16
-                | ElementType::Tf32
-                | ElementType::E4m3
-                | ElementType::E5m2
-                | ElementType::I8
-                | ElementType::U8 => Ok(operand),
-                other => Err(ProductProblem::Type(other)),
+            Value::Reduce { order: Order::Dot { operand, .. }, .. } => match Wgmma::sum(operand, operand) {
+                Some(_) => Ok(operand),
+                None => Err(ProductProblem::Type(operand)),
             },
             _ => Err(ProductProblem::NoDot),
         }
@@ -228,10 +225,10 @@ impl Apply<'_> {
     }
 
     fn rows(&mut self, m: AxisId, span: Span) -> Rows {
-        let several = self.count(m) > 64;
+        let several = self.count(m) > ROWS;
         let (tiles, tile) = match several {
             true => {
-                let [tiles, tile] = self.split(m, 64, ["o", "64"], m, span);
+                let [tiles, tile] = self.split(m, ROWS, ["o", "64"], m, span);
                 (Some(tiles), tile)
             }
             false => (None, m),

@@ -29,12 +29,11 @@ impl Entry<'_> {
     pub(super) fn product(&mut self, product: &Wgmma) {
         let element = |matrix: &Matrix| self.kernel.element(Memory::Buffer(matrix.buffer)).unwrap_or(ElementType::F32);
         let (left, right) = (element(&product.a), element(&product.b));
-        let sum = self.kernel.variables.get(product.sums.index()).and_then(|ty| ty.element());
-        let sum = if sum == Some(ElementType::I32) { "s32" } else { "f32" };
+        let sum = Wgmma::sum(left, right).unwrap_or(ElementType::F32);
         let Wgmma { columns, a, b, slots, adds, .. } = product;
         let shape = format!("m64n{columns}k{}", Wgmma::depth(left.bytes()));
         let mnemonic =
-            format!("wgmma.mma_async.sync.aligned.{shape}.{sum}.{}.{}", operand_type(left), operand_type(right));
+            format!("wgmma.mma_async.sync.aligned.{shape}.{}.{}.{}", spelled(sum), spelled(left), spelled(right));
         let [left_at, right_at] = [(a, slots[0]), (b, slots[1])].map(|(matrix, slot)| self.descriptor(matrix, slot));
         let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
         let adds = match adds {
@@ -113,14 +112,10 @@ impl Entry<'_> {
 }
 
 /// How `wgmma` spells a type.
-const fn operand_type(element: ElementType) -> &'static str {
+const fn spelled(element: ElementType) -> &'static str {
     match element {
-        ElementType::F16 => "f16",
-        ElementType::Bf16 => "bf16",
-        ElementType::Tf32 => "tf32",
-        ElementType::E4m3 => "e4m3",
-        ElementType::E5m2 => "e5m2",
-        ElementType::U8 => "u8",
-        _ => "s8",
+        ElementType::I8 => "s8",
+        ElementType::I32 => "s32",
+        other => other.name(),
     }
 }

@@ -234,6 +234,16 @@ impl Wgmma {
     /// Bytes along k.
     const DEPTH: u32 = 32;
 
+    /// The type of the sum of products of such factors; none if there is no instruction (PTX manual 9.7.15.2).
+    pub const fn sum(left: ElementType, right: ElementType) -> Option<ElementType> {
+        use ElementType::{Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
+        match (left, right) {
+            (F16, F16) | (Bf16, Bf16) | (Tf32, Tf32) | (E4m3 | E5m2, E4m3 | E5m2) => Some(F32),
+            (I8 | U8, I8 | U8) => Some(I32),
+            _ => None,
+        }
+    }
+
     /// Whether a product of such elements can have so many columns: a multiple of 8, and of integers from 32 on one of
     /// 16 (PTX manual 9.7.15.5.2).
     pub const fn has_columns(element: ElementType, columns: u32) -> bool {

@@ -11,6 +11,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::descriptor::Descriptor;
 use tilewright_kernel::target::WARPGROUP;
+use tilewright_kernel::tensor_map::GRANULE;
 
 use super::agent::Active;
 use super::barriers::Groups;
@@ -20,9 +21,6 @@ use super::run::{Outcome, Run};
 use super::shared::CopyId;
 use super::violation::Kind;
 use crate::kernel_ir::{Kernel, Matrix, Memory, StatementKind, Type, ValueId, VariableId, Wgmma};
-
-/// Bytes of a chunk that no swizzle takes apart.
-const CHUNK: u64 = 16;
 
 /// The products of an agent.
 #[derive(Clone, Debug, Default)]
@@ -137,20 +135,16 @@ impl Run<'_> {
         let size = self.shared.elements(matrix.buffer).unsigned_abs() * u64::from(bytes);
         let start = base.saturating_add_signed(offset * i64::from(bytes));
         let name = || self.kernel.buffers[matrix.buffer.index()].name.clone();
-        if !start.is_multiple_of(CHUNK) {
-            let what = format!("a matrix of `{}` starts at element {offset}: no multiple of {CHUNK} bytes", name());
+        if !start.is_multiple_of(GRANULE) {
+            let what = format!("a matrix of `{}` starts at element {offset}: no multiple of {GRANULE} bytes", name());
             return self.violation(Kind::Misaligned, what);
         }
         let Matrix { across, leading, stride, swizzle, .. } = *matrix;
         let descriptor = Descriptor { start: start as u32, leading, stride, base: 0, swizzle };
-        let each = CHUNK as u32 / bytes;
         let mut addresses = Vec::with_capacity((rows * depth) as usize);
         for (x, k) in (0..rows).flat_map(|x| (0..depth).map(move |k| (x, k))) {
-            let (chunk, within) = match across {
-                true => ((x / each * each, k), x % each),
-                false => ((x, k / each * each), k % each),
-            };
-            let address = u64::from(descriptor.chunk(across, bytes, chunk)) + u64::from(within * bytes);
+            let (chunk, within) = Descriptor::chunk_of(across, bytes, (x, k));
+            let address = u64::from(descriptor.chunk(across, bytes, chunk) + within);
             if address < base || address + u64::from(bytes) > base + size {
                 let what = format!("element ({x}, {k}) of a matrix of a product lies outside `{}`", name());
                 return self.violation(Kind::Outside, what);
@@ -162,10 +156,10 @@ impl Run<'_> {
 
     /// A product reads a matrix.
     fn is_read(&mut self, matrix: &Matrix, elements: &Elements, cells: &mut Vec<usize>) -> Outcome {
-        let (bytes, pitch) = (u64::from(elements.ty.bytes()), self.shared.place(self.me.id.rank, matrix.buffer));
+        let (bytes, own) = (u64::from(elements.ty.bytes()), self.shared.place(self.me.id.rank, matrix.buffer));
         let first = self.shared.place(0, matrix.buffer);
         for address in &elements.addresses {
-            let read = self.shared.multiply(matrix.buffer, pitch + address - first, bytes, cells, self.me.view());
+            let read = self.shared.multiply(matrix.buffer, own + address - first, bytes, cells, self.me.view());
             if let Err((kind, what)) = read {
                 let name = &self.kernel.buffers[matrix.buffer.index()].name;
                 let at = (address - first) / bytes;

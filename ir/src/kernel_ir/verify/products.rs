@@ -1,7 +1,7 @@
 //! Products of matrices.
 
-use tilewright_kernel::ElementType::{self, Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
-use tilewright_kernel::tensor_map::GRANULE;
+use tilewright_kernel::ElementType;
+use tilewright_kernel::descriptor::Descriptor;
 
 use super::{Checker, Problem};
 use crate::kernel_ir::{Matrix, Memory, Type, ValueId, VariableId, Wgmma};
@@ -24,7 +24,7 @@ impl Checker<'_> {
         let sum = types.first().copied().flatten().and_then(Type::element);
         let same = types.iter().all(|ty| *ty == types[0]);
         let fits = match (left, right, sum) {
-            (Some(left), Some(right), Some(sum)) => fits(left, right, sum) && Wgmma::has_columns(left, *columns),
+            (Some(left), Some(right), Some(_)) => Wgmma::sum(left, right) == sum && Wgmma::has_columns(left, *columns),
             _ => false,
         };
         self.expect(same && fits, problem);
@@ -35,7 +35,7 @@ impl Checker<'_> {
 
     /// The elements of a matrix.
     fn matrix(&mut self, matrix: &Matrix, slot: ValueId, problem: Problem) -> Option<ElementType> {
-        let Matrix { buffer, offset, across, leading, stride, .. } = *matrix;
+        let Matrix { buffer, offset, across, leading, stride, swizzle } = *matrix;
         self.operand(offset, Type::is_index);
         let of = self.kernel.buffers.get(buffer.index());
         self.slot(slot, of.map_or(0, |b| b.slots));
@@ -43,21 +43,10 @@ impl Checker<'_> {
         let inside = range.is_some_and(|r| r.low >= 0 && r.high < of.map_or(0, |b| i64::from(b.elements)));
         let element = self.kernel.element(Memory::Buffer(buffer));
         self.expect(element.is_some() && self.kernel.part(buffer).is_none(), Problem::NotABuffer(buffer.0));
-        let granule = GRANULE as u32;
-        let bytes = leading.is_multiple_of(granule) && stride.is_multiple_of(granule) && leading.max(stride) < 1 << 18;
+        let described = Descriptor { start: 0, leading, stride, base: 0, swizzle }.is_encodable();
         // Matrices of narrower and wider elements have no transposed form (PTX manual 9.7.15.5.2).
         let narrow = element.is_some_and(|e| e.bytes() == 2);
-        self.expect(inside && bytes && (narrow || !across), problem);
+        self.expect(inside && described && (narrow || !across), problem);
         element
-    }
-}
-
-/// Whether there is an instruction for these types (PTX manual 9.7.15.2).
-fn fits(left: ElementType, right: ElementType, sum: ElementType) -> bool {
-    match (left, right) {
-        (F16 | Bf16 | Tf32, _) => left == right && sum == F32,
-        (E4m3 | E5m2, E4m3 | E5m2) => sum == F32,
-        (I8 | U8, I8 | U8) => sum == I32,
-        _ => false,
     }
 }
