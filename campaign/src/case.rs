@@ -8,7 +8,7 @@ use tilewright_compiler::diag::Code;
 use crate::ast::{Dims, Kernel};
 use crate::compile::{Outcome, compile, message};
 use crate::execute::{self, Ran};
-use crate::proved::{proved, values_of};
+use crate::proved::{WORK, proved, values_of};
 use crate::rng::Rng;
 use crate::{interpret, judge, sizes};
 
@@ -93,7 +93,7 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
                     report.failures.push(Failure { class: "not-exactly-once".to_owned(), detail, dims: Some(dims) });
                     break;
                 }
-                match proved(&info, &entries, &values_of(&info, |name| dims.get(name))) {
+                match proved(&info, &entries, &values_of(&info, |name| dims.get(name)), WORK) {
                     Ok(counts) => report.counts.extend(counts),
                     Err((class, detail)) => {
                         report.failures.push(Failure { class, detail, dims: Some(dims) });

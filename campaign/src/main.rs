@@ -1,6 +1,7 @@
 //! `campaign --seed 1 --count 10000`: random cases; prints what was counted and every failure, shrunk.
 
 use clap::Parser;
+use tilewright_campaign::compose::Family;
 use tilewright_campaign::{campaign, compose, generate, mutate, ratchet::Ratchet, rng::Rng, timing::Times};
 
 /// Random kernels and schedules against an independent interpreter, the emulator and the reference.
@@ -27,10 +28,13 @@ struct Options {
     /// Broken source text and broken PTX instead.
     #[arg(long)]
     mutate: bool,
-    /// Kernels of several equations with stages in all places instead.
+    /// Kernels of several equations with stages in all places instead, and a product for each sixteen of them.
     #[arg(long)]
     compose: bool,
-    /// With `--compose`: print how often each two features met in kernels that ran, and which never did.
+    /// Products by tensor cores instead; with `--mutate`, broken text of these.
+    #[arg(long)]
+    products: bool,
+    /// With `--compose` or `--products`: print how often each two features met in kernels that ran, or that none did.
     #[arg(long)]
     matrix: bool,
     /// With `--compose`: draw for these two features, `tma,ring`, as failures say it.
@@ -39,18 +43,20 @@ struct Options {
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, time, list, mutate, compose: composed, matrix, want } = Options::parse();
-    if composed {
+    let Options { seed, first, count, show, time, list, mutate, compose: composed, products, matrix, want } =
+        Options::parse();
+    if (composed || products) && !mutate {
         let Ok(wanted) = want.as_deref().map(pair).transpose() else {
             eprintln!("features are {}", compose::features::FEATURES.join(" "));
             return std::process::ExitCode::FAILURE;
         };
+        let family = if products { Family::Product } else { Family::Composition(wanted) };
         if time {
-            let of = |index| (index, compose::case_for(seed, index, wanted).0.to_string());
+            let of = |index| (index, family.case(seed, index).0.to_string());
             print!("{}", Times::of((first..first + count).map(of)));
             return std::process::ExitCode::SUCCESS;
         }
-        return compositions((seed, first, count), wanted, (show, matrix), list.as_deref());
+        return compositions((seed, first, count), family, (show, matrix), list.as_deref());
     }
     if show {
         for index in first..first + count {
@@ -69,7 +75,11 @@ fn main() -> std::process::ExitCode {
     }
     // A panic of the compiler is caught, counted and shown; its default message would only interleave.
     std::panic::set_hook(Box::new(|_| {}));
-    let summary = if mutate { mutate::run(seed, first, count) } else { campaign::run(seed, first, count) };
+    let summary = match (mutate, products) {
+        (false, _) => campaign::run(seed, first, count),
+        (true, false) => mutate::run(seed, first, count),
+        (true, true) => mutate::products(seed, first, count),
+    };
     println!("{summary}\nundecided:\n{}", Ratchet::rows(&summary));
     let canonical = (seed, first, count, mutate) == (1, 0, 10_000, false);
     let worse = if canonical { Ratchet::committed().worse("campaign", &summary) } else { Vec::new() };
@@ -82,6 +92,9 @@ fn main() -> std::process::ExitCode {
     if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }
 
+/// So many compositions go with one product where both are run: it takes as long as some of them.
+const COMPOSITIONS_FOR_A_PRODUCT: u64 = 16;
+
 /// Two features by their names, or one.
 fn pair(text: &str) -> Result<compose::matrix::Pair, ()> {
     let find = |name: &str| compose::features::FEATURES.iter().find(|f| **f == name).copied().ok_or(());
@@ -89,28 +102,40 @@ fn pair(text: &str) -> Result<compose::matrix::Pair, ()> {
     Ok((find(a)?, find(b)?))
 }
 
-/// The second campaign.
+/// The second campaign, and that of products.
 fn compositions(
     (seed, first, count): (u64, u64, u64),
-    wanted: Option<compose::matrix::Pair>,
+    family: Family,
     (show, matrix): (bool, bool),
     list: Option<&str>,
 ) -> std::process::ExitCode {
     if show {
-        (first..first + count).for_each(|index| println!("{}", compose::case_for(seed, index, wanted).0));
+        (first..first + count).for_each(|index| println!("{}", family.case(seed, index).0));
         return std::process::ExitCode::SUCCESS;
     }
     if let Some(code) = list {
         (first..first + count)
-            .filter_map(|index| compose::refused(seed, index, wanted, code))
+            .filter_map(|index| compose::refused(seed, index, family, code))
             .for_each(|text| println!("{text}"));
         return std::process::ExitCode::SUCCESS;
     }
     std::panic::set_hook(Box::new(|_| {}));
-    let summary = compose::campaign(seed, first, count, wanted);
-    println!("{summary}");
-    if matrix {
-        println!("{}", summary.matrix.report());
+    let products = |first: u64, count: u64| compose::campaign_of_products(seed, first, count);
+    let summaries = match family {
+        Family::Composition(None) => {
+            let more = count / COMPOSITIONS_FOR_A_PRODUCT;
+            let own = compose::campaign(seed, first, count, None);
+            vec![own, products(first / COMPOSITIONS_FOR_A_PRODUCT, more)]
+        }
+        Family::Composition(wanted) => vec![compose::campaign(seed, first, count, wanted)],
+        Family::Product => vec![products(first, count)],
+    };
+    for summary in summaries.iter().filter(|summary| summary.cases > 0) {
+        println!("{summary}");
+        if matrix {
+            println!("{}", summary.matrix.report());
+        }
     }
-    if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+    let is_right = summaries.iter().all(|summary| summary.failures.is_empty());
+    if is_right { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }

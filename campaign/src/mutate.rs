@@ -7,8 +7,8 @@ use tilewright_emulator::{Launch, Memory, Options, Program};
 
 use crate::campaign::Summary;
 use crate::compile::{Outcome, compile, message};
-use crate::generate;
 use crate::rng::Rng;
+use crate::{compose, generate};
 
 /// Longest time for one text.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -57,6 +57,39 @@ const WORDS: &[&str] = &[
     "launch",
 ];
 
+/// What else stands in products by tensor cores.
+const WORDS_OF_PRODUCTS: &[&str] = &[
+    "mma",
+    "wgmma",
+    "fragment",
+    "inflight",
+    "dot",
+    "swizzle",
+    "layout",
+    "box",
+    "multicast",
+    "ring",
+    "via",
+    "tma",
+    "shared",
+    "registers",
+    "roles",
+    "warpgroup",
+    "cluster",
+    "persistent",
+    "reorder",
+    "m",
+    "n",
+    "k",
+    "ko",
+    "ki",
+    "acc",
+    "8",
+    "64",
+    "128",
+    "256",
+];
+
 /// Splits text into words, numbers and single signs.
 fn words(text: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
@@ -101,11 +134,21 @@ fn broken(text: &str, other: &[&str], rng: &mut Rng) -> String {
 
 /// Runs `count` broken kernels, and broken PTX of those that are accepted.
 pub fn run(seed: u64, first: u64, count: u64) -> Summary {
+    of((seed, first, count), WORDS, &|rng| generate::kernel(rng).to_string())
+}
+
+/// The same with products by tensor cores.
+pub fn products(seed: u64, first: u64, count: u64) -> Summary {
+    let words = [WORDS, WORDS_OF_PRODUCTS].concat();
+    of((seed, first, count), &words, &|rng| compose::products::product(rng).kernel().to_string())
+}
+
+fn of((seed, first, count): (u64, u64, u64), words: &[&str], drawn: &dyn Fn(&mut Rng) -> String) -> Summary {
     let mut summary = Summary::default();
     for index in first..first + count {
         let mut rng = Rng::of_case(seed ^ 0x6d75_7461, index);
-        let kernel = generate::kernel(&mut rng).to_string();
-        let text = if index % 3 == 2 { kernel.clone() } else { broken(&kernel, WORDS, &mut rng) };
+        let kernel = drawn(&mut rng);
+        let text = if index % 3 == 2 { kernel.clone() } else { broken(&kernel, words, &mut rng) };
         let start = Instant::now();
         let outcome = compile(&text);
         summary.cases += 1;

@@ -5,7 +5,7 @@ use tilewright_compiler::trial::{self, Effort, Net, Tally};
 use tilewright_kernel::KernelInfo;
 
 /// Work of the checker for one launch.
-const WORK: u64 = 300_000;
+pub const WORK: u64 = 300_000;
 
 /// Values of a kernel's dimensions: those of sizes and strides by their names, 0 for what has none.
 pub fn values_of<'a>(info: &KernelInfo, of: impl Fn(&str) -> Option<&'a i64>) -> Vec<i64> {
@@ -22,14 +22,20 @@ pub fn proved_large(info: &KernelInfo, entries: &[Entry], values: &[i64]) -> Res
     Ok((0..tally.held).map(|_| "paths-hold".to_owned()).collect())
 }
 
-/// What the checker says of each entry point that a launch with these values may take, to be counted.
+/// What the checker says of each entry point that a launch with these values may take, to be counted; `work` is for
+/// one of them.
 ///
 /// # Errors
 /// The net that found something wrong, and what.
-pub fn proved(info: &KernelInfo, entries: &[Entry], values: &[i64]) -> Result<Vec<String>, (String, String)> {
+pub fn proved(
+    info: &KernelInfo,
+    entries: &[Entry],
+    values: &[i64],
+    work: u64,
+) -> Result<Vec<String>, (String, String)> {
     let mut counts = Vec::new();
     for (net, nets) in [("proof", &[Net::Indices]), ("values", &[Net::Values])] {
-        let tally = trial::prove(info, entries, values, Effort { nets, seed: 1, work: WORK });
+        let tally = trial::prove(info, entries, values, Effort { nets, seed: 1, work });
         let Tally { held, undecided, exhausted } = tally.map_err(|wrong| (net.to_owned(), wrong.to_string()))?;
         // On data everything has a value, unless something is divided by zero, or by less.
         if undecided > 0 && nets == &[Net::Values] {

@@ -110,6 +110,7 @@ fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
         units: Vec::new(),
         schedules: Vec::new(),
         inlined: Vec::new(),
+        tile: None,
     }
 }
 

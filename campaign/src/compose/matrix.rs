@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::apart::apart;
 use super::features::FEATURES;
+use super::products;
 
 /// Two features that a case is drawn for; one alone is there twice.
 pub type Pair = (&'static str, &'static str);
@@ -12,37 +13,46 @@ pub type Pair = (&'static str, &'static str);
 /// How often each two features met.
 #[derive(Clone, Debug)]
 pub struct Matrix {
+    features: &'static [&'static str],
+    /// Why two of them never meet, if they do not.
+    apart: fn(&str, &str) -> Option<&'static str>,
     counts: Vec<u64>,
 }
 
 impl Default for Matrix {
     fn default() -> Self {
-        Self { counts: vec![0; FEATURES.len() * FEATURES.len()] }
+        Self { features: FEATURES, apart, counts: vec![0; FEATURES.len() * FEATURES.len()] }
     }
 }
 
 impl Matrix {
+    /// That of products by tensor cores.
+    pub fn of_products() -> Self {
+        let features = products::features::FEATURES;
+        Self { features, apart: products::features::apart, counts: vec![0; features.len() * features.len()] }
+    }
+
     /// A kernel with these features was accepted and run.
     pub fn count(&mut self, features: &BTreeSet<&'static str>) {
-        let numbers: Vec<usize> = (0..FEATURES.len()).filter(|n| features.contains(FEATURES[*n])).collect();
+        let numbers: Vec<usize> = (0..self.features.len()).filter(|n| features.contains(self.features[*n])).collect();
         for a in &numbers {
             for b in &numbers {
-                self.counts[a * FEATURES.len() + b] += 1;
+                self.counts[a * self.features.len() + b] += 1;
             }
         }
     }
 
     /// How often two features met, by their numbers.
     pub fn at(&self, a: usize, b: usize) -> u64 {
-        self.counts[a * FEATURES.len() + b]
+        self.counts[a * self.features.len() + b]
     }
 
     /// Pairs that never met although the language does not exclude it; a feature that never came is a pair with itself.
     pub fn missing(&self) -> Vec<Pair> {
         let mut pairs = Vec::new();
-        for (a, row) in FEATURES.iter().enumerate() {
-            for (b, column) in FEATURES.iter().enumerate().take(a + 1) {
-                if self.at(a, b) == 0 && apart(column, row).is_none() {
+        for (a, row) in self.features.iter().enumerate() {
+            for (b, column) in self.features.iter().enumerate().take(a + 1) {
+                if self.at(a, b) == 0 && (self.apart)(column, row).is_none() {
                     pairs.push((*column, *row));
                 }
             }
@@ -52,8 +62,9 @@ impl Matrix {
 
     /// Pairs that met although they are listed as those that cannot.
     pub fn surprises(&self) -> Vec<Pair> {
-        let all = FEATURES.iter().enumerate().flat_map(|(a, row)| (0..a).map(move |b| (a, b, FEATURES[b], *row)));
-        all.filter(|(a, b, column, row)| self.at(*a, *b) > 0 && apart(column, row).is_some())
+        let all =
+            self.features.iter().enumerate().flat_map(|(a, row)| (0..a).map(move |b| (a, b, self.features[b], *row)));
+        all.filter(|(a, b, column, row)| self.at(*a, *b) > 0 && (self.apart)(column, row).is_some())
             .map(|(_, _, column, row)| (column, row))
             .collect()
     }
@@ -61,12 +72,12 @@ impl Matrix {
     /// The matrix as rows of text, and its empty cells.
     pub fn report(&self) -> String {
         let mut text = String::new();
-        for (a, feature) in FEATURES.iter().enumerate() {
+        for (a, feature) in self.features.iter().enumerate() {
             let _ = write!(text, "{feature:22} {:6} |", self.at(a, a));
-            for (b, other) in FEATURES.iter().enumerate().take(a) {
+            for (b, other) in self.features.iter().enumerate().take(a) {
                 // A digit for the size of the count: how many digits it has; else whether it can be none.
                 let digits = self.at(a, b).checked_ilog10().map(|n| char::from(b'1' + n.min(8) as u8));
-                text.push(digits.unwrap_or(if apart(other, feature).is_some() { ' ' } else { '.' }));
+                text.push(digits.unwrap_or(if (self.apart)(other, feature).is_some() { ' ' } else { '.' }));
             }
             text.push('\n');
         }
@@ -78,7 +89,7 @@ impl Matrix {
             let _ = writeln!(text, "met, and listed as apart: {a} {b}");
         }
         let _ = writeln!(text, "{} pairs never met although they could:", pairs.len());
-        for feature in FEATURES {
+        for feature in self.features {
             let other = |(a, b): &&Pair| match feature {
                 _ if a == feature => Some(*b),
                 _ if b == feature => Some(*a),

@@ -16,6 +16,7 @@
 //! | [`features`] | what a kernel has |
 //! | [`matrix`] | what has met; [`apart`]: what cannot |
 //! | [`directed`] | kernels that are drawn for what has not met yet |
+//! | [`products`] | products by tensor cores, drawn by themselves |
 //! | [`shrink`] | the smallest kernel that still fails |
 
 pub mod apart;
@@ -29,9 +30,10 @@ pub mod features;
 pub mod matrix;
 mod placed;
 pub mod plan;
+pub mod products;
 pub mod shrink;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,11 +44,12 @@ use tilewright_compiler::lower::Entry;
 use tilewright_kernel::KernelInfo;
 
 use crate::compile::{Outcome, compile, message};
-use crate::proved::{proved, proved_large, values_of};
+use crate::proved::{WORK, proved, proved_large, values_of};
 use crate::rng::Rng;
 use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
 use matrix::{Matrix, Pair};
+use products::Product;
 
 /// Longest time that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
@@ -104,8 +107,46 @@ pub struct Report {
     pub entries: Vec<&'static str>,
 }
 
+/// Work of the checker for one launch of a product: a tile has thousands of elements.
+const TILE_WORK: u64 = 6 * WORK;
+/// Terms of a product that is run.
+const TERMS: i64 = 1 << 19;
+
+/// Sizes of a product: the smallest ones, some within a tile, and some beyond it.
+fn sizes_of_product(kernel: &Kernel, tile: [i64; 3], turn: usize, rng: &mut Rng) -> Dims {
+    let mut wanted: [i64; 3] = tile.map(|tile| {
+        let within = rng.range(1, tile);
+        match turn {
+            0 => *rng.pick(&[1, 1, 8, 2, 0]),
+            1 => *rng.pick(&[tile, tile - 1, 1 + tile / 2, within]),
+            _ => *rng.pick(&[tile, 2 * tile, tile + 1, tile + within, 3 * tile - 1, 0]),
+        }
+    });
+    // Not all of nothing, but for no terms.
+    if wanted[0] * wanted[1] == 0 && rng.chance(80) {
+        wanted = wanted.map(|n| n.max(1));
+    }
+    let up = |n: usize, size: i64| {
+        let divides = kernel.divides[n];
+        (size.max(kernel.least[n]) + divides - 1) / divides * divides
+    };
+    let mut sizes: [i64; 3] = std::array::from_fn(|n| up(n, wanted[n]));
+    while sizes.iter().product::<i64>() > TERMS {
+        let longest = (0..3).max_by_key(|n| sizes[*n] / tile[*n].max(1)).unwrap_or(0);
+        let fewer = up(longest, sizes[longest] / 2);
+        if fewer == sizes[longest] {
+            break;
+        }
+        sizes[longest] = fewer;
+    }
+    SIZES.into_iter().zip(sizes).collect()
+}
+
 /// Some sizes that the facts allow: the smallest ones first, then awkward ones.
 fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
+    if let Some(tile) = kernel.tile {
+        return sizes_of_product(kernel, tile, turn, rng);
+    }
     let one = |n: usize, rng: &mut Rng| {
         let (divides, least) = (kernel.divides[n], kernel.least[n]);
         let most = kernel.most[n].unwrap_or(if n == 0 { 21 } else { 70 });
@@ -179,11 +220,12 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
 }
 
 fn run(kernel: &Kernel, info: &KernelInfo, entries: &[Entry], seed: u64, report: &mut Report) -> Result<(), Failure> {
+    let work = if kernel.tile.is_some() { TILE_WORK } else { WORK };
     let mut rng = Rng::new(seed);
     for turn in 0..SHAPES {
         let dims = dims(kernel, turn, &mut rng);
         let values = values_of(info, |name| dims.get(name));
-        let proved = proved(info, entries, &values);
+        let proved = proved(info, entries, &values, work);
         report.counts.extend(proved.map_err(|(net, detail)| (net, format!("{detail}\nsizes: {dims:?}")))?);
         if turn == LARGE_FROM {
             report.counts.extend(proved_large(info, entries, &values)?);
@@ -235,9 +277,71 @@ pub fn case_for(seed: u64, index: u64, wanted: Option<Pair>) -> (Kernel, u64) {
     (kernel, rng.bits())
 }
 
+/// What makes the numbers of products other ones than those of compositions.
+const PRODUCTS: u64 = 0x7072_6f64;
+
+/// The product of a case, and what decides its sizes and data.
+pub fn product(seed: u64, index: u64) -> (Product, u64) {
+    let mut rng = Rng::of_case(seed ^ PRODUCTS, index);
+    let product = products::product(&mut rng);
+    (product, rng.bits())
+}
+
+/// What a case is drawn as.
+#[derive(Clone, Copy, Debug)]
+pub enum Family {
+    /// A composition, and the features that it is drawn for.
+    Composition(Option<Pair>),
+    /// A product by tensor cores.
+    Product,
+}
+
+impl Family {
+    /// The kernel of a case, and what decides its sizes and data.
+    pub fn case(self, seed: u64, index: u64) -> (Kernel, u64) {
+        match self {
+            Self::Composition(wanted) => case_for(seed, index, wanted),
+            Self::Product => {
+                let (product, data) = product(seed, index);
+                (product.kernel(), data)
+            }
+        }
+    }
+
+    /// What a kernel of a case has.
+    fn features(self, seed: u64, index: u64, kernel: &Kernel) -> BTreeSet<&'static str> {
+        match self {
+            Self::Composition(_) => features::of(kernel),
+            Self::Product => products::features::of(&product(seed, index).0),
+        }
+    }
+
+    /// How a case is asked for.
+    fn option(self) -> String {
+        match self {
+            Self::Composition(Some((a, b))) => format!(", --want {a},{b}"),
+            Self::Composition(None) => String::new(),
+            Self::Product => ", --products".to_owned(),
+        }
+    }
+
+    /// The smallest kernel that fails as that of a case does.
+    fn shrink(self, seed: u64, index: u64, fails: &dyn Fn(&Kernel) -> bool) -> Kernel {
+        let mut tries = SHRINK_TRIES;
+        let kernel = match self {
+            Self::Composition(wanted) => case_for(seed, index, wanted).0,
+            Self::Product => {
+                let (product, _) = product(seed, index);
+                products::shrink(&product, &mut tries, &|p| fails(&p.kernel())).kernel()
+            }
+        };
+        shrink::shrink(&kernel, tries, fails)
+    }
+}
+
 /// The kernel of a case with its messages, if it is refused by a code first.
-pub fn refused(seed: u64, index: u64, wanted: Option<Pair>, code: &str) -> Option<String> {
-    let (kernel, _) = case_for(seed, index, wanted);
+pub fn refused(seed: u64, index: u64, family: Family, code: &str) -> Option<String> {
+    let (kernel, _) = family.case(seed, index);
     let text = kernel.to_string();
     let Outcome::Refused(errors, messages) = compile(&text) else { return None };
     let found = errors.first().is_some_and(|e| e.found.code.to_string() == code);
@@ -255,7 +359,8 @@ pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summ
         let round = ROUND.min(first + count - at);
         let of = |index: u64| {
             let turn = (index / 2) as usize;
-            wanted.or_else(|| (index % 2 == 1 && !missing.is_empty()).then(|| missing[turn % missing.len()]))
+            let next = || (index % 2 == 1 && !missing.is_empty()).then(|| missing[turn % missing.len()]);
+            Family::Composition(wanted.or_else(next))
         };
         cases(seed, at, round, &of, &summary);
         at += round;
@@ -263,7 +368,14 @@ pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summ
     summary.into_inner().unwrap_or_default()
 }
 
-type Of<'a> = &'a (dyn Fn(u64) -> Option<Pair> + Sync);
+/// Runs cases `first..first + count` of a seed, all of them products.
+pub fn campaign_of_products(seed: u64, first: u64, count: u64) -> Summary {
+    let summary = Mutex::new(Summary { matrix: Matrix::of_products(), ..Summary::default() });
+    cases(seed, first, count, &|_| Family::Product, &summary);
+    summary.into_inner().unwrap_or_default()
+}
+
+type Of<'a> = &'a (dyn Fn(u64) -> Family + Sync);
 
 fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>) {
     let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
@@ -275,12 +387,12 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
                 let hung =
                     lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
                 if let Some(index) = hung {
-                    eprintln!("seed {seed} case {index} does not end:\n{}", case_for(seed, index, of(index)).0);
+                    eprintln!("seed {seed} case {index} does not end:\n{}", of(index).case(seed, index).0);
                     std::process::exit(3);
                 }
                 if resident() > MEMORY {
                     for index in lock(&running).keys() {
-                        eprintln!("seed {seed} case {index} may hold it:\n{}", case_for(seed, *index, of(*index)).0);
+                        eprintln!("seed {seed} case {index} may hold it:\n{}", of(*index).case(seed, *index).0);
                     }
                     eprintln!("more than {} GiB of memory", MEMORY >> 30);
                     std::process::exit(3);
@@ -305,8 +417,8 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
     });
 }
 
-fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
-    let (kernel, data) = case_for(seed, index, wanted);
+fn one(seed: u64, index: u64, family: Family, summary: &Mutex<Summary>) {
+    let (kernel, data) = family.case(seed, index);
     let report = check(&kernel, data);
     {
         let mut s = lock(summary);
@@ -318,7 +430,7 @@ fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
         }
         if report.runs > 0 && report.failure.is_none() {
             s.run += 1;
-            let mut features = features::of(&kernel);
+            let mut features = family.features(seed, index, &kernel);
             features.extend(report.entries.iter().copied());
             s.matrix.count(&features);
         }
@@ -343,11 +455,11 @@ fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
         (kernel, detail)
     } else {
         let until = Instant::now() + SHRINK_TIME;
-        let small = shrink::shrink(&kernel, SHRINK_TRIES, &|k| Instant::now() < until && again(k).is_some());
+        let small = family.shrink(seed, index, &|k| Instant::now() < until && again(k).is_some());
         let last = again(&small).map_or(detail, |f| f.1);
         (small, last)
     };
-    let option = wanted.map(|(a, b)| format!(", --want {a},{b}")).unwrap_or_default();
+    let option = family.option();
     let text = format!("=== {class} (seed {seed}, case {index}{option})\n{small}{detail}\n");
     eprintln!("{text}");
     lock(summary).examples.push(text);

@@ -12,8 +12,8 @@ use crate::{Failure, kernels, ops, root};
 
 /// Folders of Rust files with kernels, right and wrong ones, relative to the root. The last lies beside the repository,
 /// if it is there.
-const FOLDERS: [&str; 6] =
-    ["examples", "tests", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
+const FOLDERS: [&str; 7] =
+    ["examples", "docs", "tests", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
 /// Folders of pages with examples, and of texts with one kernel each.
 const PAGES: [(&str, &str); 4] =
     [("docs", "md"), ("campaign/found", "txt"), ("campaign/written", "txt"), ("mutants/kernels", "txt")];
@@ -21,6 +21,8 @@ const PAGES: [(&str, &str); 4] =
 const SEED: u64 = 1;
 /// Kernels of several equations with stages in all places.
 const COMPOSITIONS: u64 = 2_000;
+/// Products by tensor cores.
+const PRODUCTS: u64 = 200;
 /// Kernels of one equation, and the like.
 const KERNELS: u64 = 1_000;
 
@@ -57,6 +59,9 @@ pub fn all() -> Result<BTreeMap<String, String>, Failure> {
     sources.extend(ops::texts()?.into_iter().enumerate().map(|(number, text)| (format!("ops {number}"), text)));
     for case in 0..COMPOSITIONS {
         sources.insert(format!("composition {case}"), compose::case(SEED, case).0.to_string());
+    }
+    for case in 0..PRODUCTS {
+        sources.insert(format!("product {case}"), compose::product(SEED, case).0.kernel().to_string());
     }
     for case in 0..KERNELS {
         sources.insert(format!("kernel {case}"), generate::kernel(&mut Rng::of_case(SEED, case)).to_string());

@@ -322,6 +322,8 @@ pub struct Kernel {
     pub schedules: Vec<Schedule>,
     /// Intermediates whose reductions are repeated at each read.
     pub inlined: Vec<String>,
+    /// Iterations of the tiles of a product along its sizes, if it is one: sizes are drawn beside their multiples.
+    pub tile: Option<[i64; 3]>,
 }
 
 impl Kernel {

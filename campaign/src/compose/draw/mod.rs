@@ -148,6 +148,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         units: Vec::new(),
         schedules: Vec::new(),
         inlined: Vec::new(),
+        tile: None,
     };
     kernel.tidy();
     lower::bounds(&mut kernel, rng);

@@ -1,0 +1,233 @@
+//! Products by tensor cores: a `dot` with `mma`, all that may stand around it, and sizes beside its tiles.
+//!
+//! A product is drawn as a list of decisions, and these are written as a kernel. So what is found becomes small: each
+//! decision is taken back as long as the finding stays, and what is left is shrunk as a kernel.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | `draw` | random decisions |
+//! | `write` | the kernel that they say |
+//! | `factor` | copies of the factors |
+//! | `epilogue` | what is made of the sums |
+//! | [`features`] | what a product has, to be counted |
+//! | `shrink` | decisions, taken back |
+
+mod draw;
+mod epilogue;
+mod factor;
+pub mod features;
+mod shrink;
+mod write;
+
+use super::ast::{Reduction, Type};
+
+pub use draw::product;
+pub use shrink::shrink;
+
+/// A factor: `a` has the rows of the product, `b` its columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Its type.
+    pub ty: Type,
+    /// Whether rows or columns are neighbours in memory, and not terms.
+    pub across: bool,
+    /// Bytes of a swizzle; none is 0.
+    pub swizzle: i64,
+    /// Rows or columns of a box, if that is said.
+    pub rows: Option<i64>,
+    /// Whether boxes along rows or columns stand outside of those along terms.
+    pub rows_outside: bool,
+    /// Whether the layout is left out.
+    pub bare: bool,
+    /// Slots of the ring, if there is one.
+    pub ring: Option<i64>,
+    /// How it comes to shared memory: `via tma`, or something that is refused.
+    pub via: &'static str,
+    /// A hint for the second-level cache.
+    pub hint: Option<&'static str>,
+    /// Whether it has strides that are told at launch.
+    pub pitched: bool,
+    /// What is added to its index of rows or columns, and to that of terms.
+    pub plus: [i64; 2],
+    /// Whether its copy is taken once, for all terms.
+    pub whole: bool,
+}
+
+/// Tiles of a product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tiles {
+    /// Warpgroups.
+    pub groups: i64,
+    /// Whether these have columns beside each other, and not rows below each other.
+    pub beside: bool,
+    /// Rows of a warpgroup, in 64s.
+    pub rows: i64,
+    /// Columns of a warpgroup.
+    pub columns: i64,
+    /// Instructions along the terms of an iteration.
+    pub steps: i64,
+}
+
+/// Blocks that share a factor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// How many.
+    pub blocks: i64,
+    /// Whether they have columns beside each other.
+    pub beside: bool,
+    /// Whether the factor that all read comes to all at once.
+    pub multicast: bool,
+    /// Whether each of them fetches a part of it.
+    pub parts: bool,
+}
+
+/// How warps are divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Roles {
+    /// Units of the role that fetches.
+    pub load: &'static str,
+    /// Registers of both, where that is said.
+    pub registers: Option<[i64; 2]>,
+    /// Whether the role that multiplies comes first.
+    pub math_first: bool,
+    /// Whether a role of its own stores.
+    pub save: bool,
+}
+
+/// Which loops are those of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Tiles of rows, then of columns.
+    Both,
+    /// Tiles of columns first.
+    Swapped,
+    /// In groups of so many.
+    Raster(i64),
+    /// Both as one axis.
+    Merged,
+    /// A block has a row of tiles.
+    Serial,
+}
+
+/// What is done with a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A bias for each column is added.
+    Bias,
+    /// It is multiplied by a number that is passed by value.
+    Scale,
+    /// It is multiplied by a number for each row.
+    RowScale,
+    /// What is below zero is zero.
+    Relu,
+    /// An element of a tensor of this type is added.
+    Residual(Type),
+    /// Its opposite.
+    Negative,
+    /// Zero above the diagonal.
+    Triangle,
+    /// A reduction of the row of sums is taken away from it.
+    Row(Reduction),
+}
+
+/// Where what is made of the sums is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// In the output itself.
+    Output,
+    /// In an equation of its own, which is part of the output all the same.
+    Equation,
+    /// In a stage.
+    Stage,
+}
+
+/// How the output is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// Two neighbours at once.
+    Vector,
+    /// One element after the other.
+    Single,
+    /// Neighbours in a loop: registers are then picked at run time.
+    Loop,
+    /// Without a fragment.
+    Foreign,
+    /// From shared memory by the accelerator, with a swizzle of so many bytes.
+    Shared(i64),
+}
+
+/// A product and all that is around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    /// The factors.
+    pub factors: [Factor; 2],
+    /// Whether the second one is written first.
+    pub exchanged: bool,
+    /// Products of a batch, if it is one.
+    pub batch: Option<i64>,
+    /// Tiles.
+    pub tiles: Tiles,
+    /// Rows, columns and terms that are numbers and no sizes.
+    pub literal: [Option<i64>; 3],
+    /// Whether a fact says that tiles divide rows, columns and terms.
+    pub even: [bool; 3],
+    /// Whether the facts that copies and vectors need are left out.
+    pub unproved: bool,
+    /// Whether the terms are all but the last eight.
+    pub fewer: bool,
+    /// The cluster, if there is one.
+    pub cluster: Option<Cluster>,
+    /// The roles, if there are some.
+    pub roles: Option<Roles>,
+    /// Further items of the launch.
+    pub launch: Vec<&'static str>,
+    /// Groups under way.
+    pub inflight: i64,
+    /// Blocks.
+    pub grid: Grid,
+    /// What is made of the sums.
+    pub steps: Vec<Step>,
+    /// Where.
+    pub between: Between,
+    /// The type of the output.
+    pub output: Type,
+    /// Whether columns come first in it.
+    pub transposed: bool,
+    /// How it is stored.
+    pub store: Store,
+    /// Columns of a part of the tile that is stored at one time, if that is said.
+    pub part: Option<i64>,
+    /// Slots of the buffer from which it is stored, if that is said.
+    pub slots: Option<i64>,
+    /// Whether the sums themselves are an output, too.
+    pub also: bool,
+}
+
+impl Tiles {
+    /// Rows of a block.
+    pub fn block_rows(self) -> i64 {
+        64 * self.rows * if self.beside { 1 } else { self.groups }
+    }
+
+    /// Columns of a block.
+    pub fn block_columns(self) -> i64 {
+        self.columns * if self.beside { self.groups } else { 1 }
+    }
+}
+
+impl Product {
+    /// Terms of an iteration.
+    pub fn terms(&self) -> i64 {
+        self.tiles.steps * 32 / self.factors[0].ty.bytes() as i64
+    }
+
+    /// Rows, columns and terms of a block.
+    pub fn block(&self) -> [i64; 3] {
+        [self.tiles.block_rows(), self.tiles.block_columns(), self.terms()]
+    }
+
+    /// The type of the sums.
+    pub fn sum(&self) -> Type {
+        self.factors[0].ty.accumulator().unwrap_or(Type::F32)
+    }
+}
