@@ -10,7 +10,7 @@ use tilewright_compiler::lower::Entry;
 use crate::{Failure, ops, root};
 
 /// Folders with kernels; files in them that should not compile lie elsewhere, in `ui-tests`.
-const FOLDERS: [&str; 3] = ["examples", "tests", "runtime/tests"];
+const FOLDERS: [&str; 4] = ["examples", "docs", "tests", "runtime/tests"];
 
 /// A kernel and where it comes from.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@
 //! | [`bless`] | refreshing expected outputs; the tidy test |
 //! | [`prove`] | all of them before the separate checker |
 //! | [`replay`] | what the compiler makes of many sources, before and after a change |
+//! | [`model`] | a matrix product on Hopper, on paper |
 //! | [`device`] | the bundle for a machine with a GPU |
 //! | [`survey`] | what `device-check` does there |
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod assemble;
 pub mod bless;
 pub mod device;
 pub mod kernels;
+pub mod model;
 pub mod ops;
 pub mod prove;
 pub mod replay;

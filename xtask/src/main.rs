@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{assemble, bless, device, prove, replay};
+use xtask::{assemble, bless, device, model, prove, replay};
 
 const USAGE: &str = "\
 cargo xtask TASK
@@ -15,6 +15,8 @@ cargo xtask TASK
   replay save [FILE], replay compare [FILE]
              keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
              and with $PTXAS instructions and registers, of what differs; in a release build, half a minute
+  model [M N K]
+             what limits the product of examples/gemm.rs on Hopper, on paper: see docs/model.md
   device     bundles release binaries into dist/device, to be run on a machine with a GPU
 ";
 
@@ -30,6 +32,11 @@ fn main() -> ExitCode {
         ["replay", "save", file] => replay::save(Some(file)),
         ["replay", "compare"] => replay::compare(None),
         ["replay", "compare", file] => replay::compare(Some(file)),
+        ["model"] => model::print(None),
+        ["model", m, n, k] => match [m, n, k].map(str::parse) {
+            [Ok(m), Ok(n), Ok(k)] => model::print(Some([m, n, k])),
+            _ => Err(format!("`{m} {n} {k}`: three sizes are wanted")),
+        },
         ["device"] => device::bundle(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
