@@ -27,7 +27,7 @@ schedule! {
             fragment (m3, n2) by wgmma;
             vectorize n2_p;
         }
-        stage cs[m, n] = c in shared at c.ns via tma by math { layout [m, n] swizzle 128; }
+        stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
         schedule acc in registers at c.mc by math {
             split k by 64 -> ko, ki;
             split m by 64 -> mw, m3;

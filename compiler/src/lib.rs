@@ -358,6 +358,10 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
     tma::check::stage_copies(program, facts, &plan.roles, &mut analysed, &mut found);
     if !found.has_errors() {
         mma::check(&plan.roles, &mut analysed, &mut found);
+        for at in 0..analysed.len() {
+            let clipped = tma::demand::clipped(&analysed, at);
+            analysed[at].waived.extend(clipped);
+        }
     }
     if !found.has_errors() {
         banks::conflicts::find(program, facts, &mut analysed, &mut found);

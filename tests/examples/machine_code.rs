@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::finished;
 
 /// A program of the assembler's package; none if `PTXAS` does not say where that is.
-fn tool(name: &str) -> Option<PathBuf> {
+pub fn tool(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os("PTXAS").map(|ptxas| Path::new(&ptxas).with_file_name(name)).filter(|p| p.exists());
     if found.is_none() {
         println!("{name} is not there: not tested");
@@ -16,7 +16,7 @@ fn tool(name: &str) -> Option<PathBuf> {
 }
 
 /// What a program prints; both streams.
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
@@ -135,6 +135,6 @@ fn products_follow_each_other() {
     let inside = main_loop(&listing);
     let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
     assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("IMAD.WIDE")), (4, 0, 0), "{inside:#?}");
-    assert!(inside.len() <= 48, "{} instructions: {inside:#?}", inside.len());
+    assert!(inside.len() <= 39, "{} instructions: {inside:#?}", inside.len());
     std::fs::remove_dir_all(&folder).expect("it was there");
 }

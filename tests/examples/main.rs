@@ -2,6 +2,7 @@
 
 mod counters;
 mod golden;
+mod ladder;
 mod machine_code;
 mod results;
 #[path = "../support/mod.rs"]

@@ -172,6 +172,38 @@ schedule! {
     }
 }
 
+schedule! {
+    /// A store from tiles whose numbers are one axis of the grid.
+    pub kernel Merged(x: f32[M, N]) -> (y: f32[M, N])
+    where N % 4 == 0
+    {
+        y[i, j] = 2.0 * x[i, j];
+        launch threads(32);
+        schedule y {
+            split i by 8 -> it, ib;
+            split j by 32 -> jt, jb;
+            reorder it, jt, ib, jb;
+            merge it, jt -> t;
+            bind t: grid;
+            bind jb: thread;
+        }
+        stage ys[i, j] = y in shared at y.t via tma { }
+    }
+}
+
+#[test]
+fn tiles_of_a_merged_grid_are_stored() {
+    for device in &devices() {
+        for (m, n) in [(8, 32), (1, 4), (17, 36), (9, 100), (0, 8), (30, 0)] {
+            let x = data(device, [m, n], |i| i as f32);
+            let mut y = Tensor::zeros(device, [m, n]).unwrap();
+            let expected = Merged { x: &x, y: &mut y }.reference().unwrap();
+            Merged { x: &x, y: &mut y }.launch(device).unwrap();
+            expected.check("y", &y).unwrap();
+        }
+    }
+}
+
 #[test]
 fn tiles_are_transposed() {
     for device in &devices() {

@@ -194,6 +194,7 @@ impl Waived {
         match &waiver.demand {
             Demand::Anything => Self { because: "not stored", zeros_of: Vec::new() },
             Demand::Zero(copies) => Self { because: "neutral", zeros_of: copies.clone() },
+            Demand::Clipped => Self { because: "clipped", zeros_of: Vec::new() },
         }
     }
 }

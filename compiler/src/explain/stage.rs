@@ -316,6 +316,7 @@ impl Explained<'_> {
             let waiver = self.analysed.waived.iter().find(|w| w.predicate == at);
             let waiver = waiver.map_or_else(String::new, |w| match &w.demand {
                 Demand::Anything => ", not around the terms: what they make of holes is not stored".to_owned(),
+                Demand::Clipped => ", waived in the staged entry: such elements are not stored".to_owned(),
                 Demand::Zero(copies) if copies.is_empty() => {
                     ", waived in the staged entry: such terms change nothing".to_owned()
                 }

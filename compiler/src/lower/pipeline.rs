@@ -168,9 +168,9 @@ impl Pipeline {
             let zero = b.index_literal(Type::I32, 0);
             let now = parity.unwrap_or_else(|| b.get(variable));
             let one = b.index_literal(Type::I32, 1);
-            let other = b.index_xor(now, one);
             let first = b.index_compare(Compare::Eq, next, zero);
-            let turned = b.select(first, other, now);
+            let turn = b.select(first, one, zero);
+            let turned = b.index_xor(now, turn);
             b.set(variable, turned);
         }
         if let Some(variable) = self.slot {

@@ -216,7 +216,7 @@ impl<'a> Nest<'a, '_> {
         self.start(&due);
         for part in &parts {
             let copy = &part.copy;
-            let slot = copy.pipeline.slot(self.b);
+            let slot = self.slot(copy);
             match copy.staged.way {
                 Way::Load if part.reads => {
                     let parity = if self.learns_of(copy, k) { None } else { copy.finish(self.b, slot) };
@@ -255,7 +255,7 @@ impl<'a> Nest<'a, '_> {
         }
         let mut stores = Vec::new();
         for copy in parts.iter().filter(|part| !part.is_load() && !part.is_handed()).map(|part| &part.copy) {
-            let slot = copy.pipeline.slot(self.b);
+            let slot = self.slot(copy);
             stores.push(Due { copy, slot, starts: self.corners(copy, point, None), exists: None });
         }
         let shortest = stores.iter().map(|due| due.copy.staged.ring).min();
@@ -293,8 +293,30 @@ impl<'a> Nest<'a, '_> {
             self.b.end_if();
         }
         for Due { copy, slot, .. } in &due {
-            copy.pipeline.advance(self.b, *slot, None);
+            if self.fixed_slot(copy).is_none() {
+                copy.pipeline.advance(self.b, *slot, None);
+            }
         }
+    }
+
+    /// The slot of the instance at hand.
+    fn slot(&mut self, copy: &Copy<'_>) -> ValueId {
+        match self.fixed_slot(copy) {
+            Some(slot) => self.b.index_literal(Type::I32, slot),
+            None => copy.pipeline.slot(self.b),
+        }
+    }
+
+    /// The slot of the instance at hand of a copy to a tensor, where it is the same one each time: its loop is written
+    /// out, ends at the last slot, and leaves no iteration out.
+    fn fixed_slot(&self, copy: &Copy<'_>) -> Option<i64> {
+        let Copy { staged, pipeline, .. } = copy;
+        let is_own = staged.way == Way::Store && pipeline.between.is_none() && pipeline.is_ring();
+        let leaf = &self.stage.domain.axes[staged.attach.leaf];
+        let ring = i128::from(staged.ring);
+        let all = leaf.extent.as_constant().is_some_and(|count| count % ring == 0) && self.tests_nothing();
+        let present = self.present(staged.attach.leaf).filter(|_| is_own && all)?;
+        i64::try_from(present % ring).ok()
     }
 
     /// The copies to tensors that the elected thread of this role starts.

@@ -47,9 +47,11 @@ pub enum Demand {
     Anything,
     /// Those of these copies must be zero, and are.
     Zero(Vec<String>),
+    /// They may hold anything: the copy that stores elements leaves out those outside the tensor.
+    Clipped,
 }
 
-/// A predicate that is not tested where terms are computed.
+/// A predicate that is not tested where terms are computed, or where elements are written that a copy stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// Position in [`Holes::kept`](crate::holes::Holes::kept).

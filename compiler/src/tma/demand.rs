@@ -1,4 +1,5 @@
-//! What the reader of staged copies demands of their holes, and which of its predicates that makes needless.
+//! What the reader of staged copies demands of their holes, and which of its predicates that makes needless; and which
+//! predicates the copy that stores elements makes needless.
 //!
 //! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would
 //! keep away do no harm: every read stays in its buffer or tensor and is of nothing that the kernel writes, and the
@@ -51,7 +52,7 @@ pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
         let tested = |p: &usize| *p != predicate && !waived.iter().any(|w| w.predicate == *p);
         let tested: Vec<Predicate> =
             (0..reader.holes.kept.len()).filter(tested).map(|p| reader.holes.kept[p]).collect();
-        let failing = Failing { program, facts, reader, tested, failed: reader.holes.kept[predicate] };
+        let failing = Points { program, facts, reader, tested, failed: Some(reader.holes.kept[predicate]) };
         if !in_terms(reader).all(|access| failing.is_safe(access)) {
             continue;
         }
@@ -78,6 +79,53 @@ pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
         staged.redirect |= staged.level(&reader.stage.facts, &reader.symbolic) == Level::Redirect;
     }
     waived.sort_by_key(|w| w.predicate);
+    waived
+}
+
+/// The predicates that a stage need not test before it writes its elements to shared memory, from where copies store
+/// them: those that keep away elements outside the tensor, which such a copy leaves out. The element has a slot of its
+/// own, and making it does no harm: it reads what tensor cores made, of which there is all of a tile, slots of copies,
+/// and tensors inside their bounds.
+pub fn clipped(analysed: &[Analysed], own: usize) -> Vec<Waiver> {
+    let writer = &analysed[own];
+    let mut waived: Vec<Waiver> = Vec::new();
+    let Analysed { stage, holes, accesses, reads, .. } = writer;
+    let is_product = |of: &Analysed| of.stage.product.is_some();
+    let of_product = |source: &Source| analysed.iter().any(|a| a.stage.serves.contains(source) && is_product(a));
+    let mut inner = analysed.iter().filter(|a| a.stage.attach.as_ref().is_some_and(|attach| attach.stage == own));
+    // What threads make in its loops they make where they come at all.
+    if stage.reduction.is_some() || !inner.all(is_product) || !reads.iter().all(|read| of_product(&read.source)) {
+        return waived;
+    }
+    let mut stores = Vec::new();
+    for write in accesses.iter().filter(|a| a.is_write) {
+        let copy = |s: &&Staged| s.way == Way::Store && s.parameter == write.parameter && s.has_map();
+        let Some(copy) = writer.staged.iter().find(copy) else { return waived };
+        stores.push((write, copy));
+    }
+    let equation = &stage.program.algorithm.equations[stage.equation];
+    let components = &stage.program.algorithm.components[equation.components.range()];
+    if stores.is_empty() || components.iter().any(|c| divides(&stage.program, c.value, &mut 0)) {
+        return waived;
+    }
+    let points =
+        |tested, failed| Points { program: &stage.program, facts: &stage.facts, reader: writer, tested, failed };
+    let all = points(Vec::new(), None);
+    if !stores.iter().all(|(write, copy)| all.has_slot(copy, write)) {
+        return waived;
+    }
+    // Most reads are safe whatever is tested.
+    let asks: Vec<&Access> = accesses.iter().filter(|a| !a.is_write && !all.is_safe(a)).collect();
+    for predicate in 0..holes.kept.len() {
+        let tested = |p: &usize| *p != predicate && !waived.iter().any(|w| w.predicate == *p);
+        let tested = (0..holes.kept.len()).filter(tested).map(|p| holes.kept[p]).collect();
+        let failing = points(tested, Some(holes.kept[predicate]));
+        if stores.iter().all(|(write, copy)| failing.is_left_out(copy, write))
+            && asks.iter().all(|a| failing.is_safe(a))
+        {
+            waived.push(Waiver { predicate, demand: Demand::Clipped });
+        }
+    }
     waived
 }
 
@@ -119,16 +167,17 @@ fn divides(program: &Program, id: ValueId, nodes: &mut u32) -> bool {
     own || *nodes > INLINE_LIMIT || algorithm.operands(id).into_iter().any(|v| divides(program, v, nodes))
 }
 
-/// The points at which one predicate fails and the others that are tested hold, inside the loops over the terms.
-struct Failing<'a> {
+/// The points of a stage's loops, inside those over the terms, at which the predicates that are tested hold and one, if
+/// there is one, fails.
+struct Points<'a> {
     program: &'a Program,
     facts: &'a Facts,
     reader: &'a Analysed,
     tested: Vec<Predicate>,
-    failed: Predicate,
+    failed: Option<Predicate>,
 }
 
-impl Failing<'_> {
+impl Points<'_> {
     /// Each of them with further axes, as a solution.
     fn system(&self, inner: &[Inner]) -> System {
         let (facts, symbolic) = (self.facts, &self.reader.symbolic);
@@ -148,8 +197,9 @@ impl Failing<'_> {
         for p in &self.tested {
             system.require(&slack(p));
         }
-        let failed = slack(&self.failed);
-        system.require(&failed.scale(-1).sub(&one));
+        if let Some(failed) = &self.failed {
+            system.require(&slack(failed).scale(-1).sub(&one));
+        }
         system
     }
 
@@ -176,15 +226,35 @@ impl Failing<'_> {
     fn is_safe(&self, access: &Access) -> bool {
         let is_input = || expressions::tensor(self.program, access.parameter).is_some_and(|t| t.role == Role::Input);
         let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {
-            Some(staged) => {
-                let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
-                let places = staged.places(&access.indices).into_iter().enumerate();
-                places.map(|(n, (_, offset))| (offset, slots(n))).collect()
-            }
+            Some(staged) => return self.has_slot(staged, access),
             None if !is_input() => return false,
             None if access.has_or => return true,
             None => access.indices.iter().cloned().zip(self.sizes(access.parameter)).collect(),
         };
+        self.are_within(access, &ranges)
+    }
+
+    /// Whether a copy to a tensor leaves out what is written: it lies outside the tensor.
+    fn is_left_out(&self, copy: &Staged, write: &Access) -> bool {
+        let places = copy.places(&write.indices);
+        let inside = places.iter().zip(&copy.axes).flat_map(|((at, _), axis)| Self::within(at, &axis.size));
+        let inside: Vec<Expr> = inside.map(|e| self.facts.normal(&e)).collect();
+        // Most predicates say that an index lies inside.
+        let (domain, symbolic) = (&self.reader.stage.domain, &self.reader.symbolic);
+        let failed = self.failed.map(|p| holes::slack(domain, self.facts, symbolic, &p));
+        let is_one = failed.is_some_and(|failed| inside.contains(&self.facts.normal(&failed)));
+        !inside.iter().any(Expr::is_unknown) && (is_one || self.never(&[], &inside))
+    }
+
+    /// Whether an access stays inside the buffer of a copy.
+    fn has_slot(&self, staged: &Staged, access: &Access) -> bool {
+        let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
+        let places = staged.places(&access.indices).into_iter().enumerate();
+        self.are_within(access, &places.map(|(n, (_, offset))| (offset, slots(n))).collect::<Vec<_>>())
+    }
+
+    /// Whether expressions of an access are in `0 ≤ e < size`.
+    fn are_within(&self, access: &Access, ranges: &[(Expr, Expr)]) -> bool {
         let negative = |e: &Expr| e.scale(-1).sub(&Expr::constant(1));
         ranges.iter().all(|(e, size)| {
             let below = Self::within(e, size);
@@ -200,7 +270,7 @@ impl Failing<'_> {
 
 /// What the term is told about those points, and what it relied on.
 struct Asked<'a> {
-    failing: &'a Failing<'a>,
+    failing: &'a Points<'a>,
     /// Whether a zero takes that copies are sent out of bounds.
     redirected: Cell<bool>,
     /// Copies of which a zero was promised.
@@ -213,15 +283,15 @@ impl Known for Asked<'_> {
         let places = staged.places(indices);
         let mut inside: Vec<Expr> = Vec::new();
         for ((position, _), axis) in places.iter().zip(&staged.axes) {
-            inside.extend(Failing::within(position, &axis.size));
+            inside.extend(Points::within(position, &axis.size));
         }
         let mut zero = self.failing.never(&[], &inside);
         if !zero {
             // Not outside the tensor: then outside the region, if all such slots can be had as zeros.
             for ((_, offset), axis) in places.iter().zip(&staged.axes) {
-                inside.extend(Failing::within(offset, &Expr::constant(axis.region.extent)));
+                inside.extend(Points::within(offset, &Expr::constant(axis.region.extent)));
             }
-            let Failing { facts, reader, .. } = self.failing;
+            let Points { facts, reader, .. } = self.failing;
             zero = self.failing.never(&[], &inside) && staged.level(facts, &reader.symbolic) != Level::Impossible;
             self.redirected.set(self.redirected.get() | zero);
         }
@@ -233,7 +303,7 @@ impl Known for Asked<'_> {
 
     fn is_outside(&self, parameter: u16, indices: &[Expr]) -> bool {
         let sizes = self.failing.sizes(parameter);
-        let inside: Vec<Expr> = indices.iter().zip(&sizes).flat_map(|(e, size)| Failing::within(e, size)).collect();
+        let inside: Vec<Expr> = indices.iter().zip(&sizes).flat_map(|(e, size)| Points::within(e, size)).collect();
         self.failing.never(&[], &inside)
     }
 

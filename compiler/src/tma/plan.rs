@@ -12,7 +12,7 @@ use super::loops::{self, Loops, Reader};
 use super::multicast::Along;
 use super::rules::Refused;
 use super::view::{View, ViewAxis};
-use crate::domain::Symbolic;
+use crate::domain::{Binding, Symbolic};
 use crate::extent::{Expr, Facts, Family};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
@@ -69,7 +69,7 @@ pub fn plan(
     if way == Way::Store && attach.is_inside_reduction(stage) {
         return Err(Refused::InsideReduction(at.axis.span));
     }
-    let ring = ring(copy, stage, &attach)?;
+    let ring = ring(copy, way, stage, &attach)?;
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
     let mut view = View::new(axes_of(tensor, copy, stage, &mut served)?, facts, &literal);
     let options = Options::of(&copy.ops, &mut view, &literal)?;
@@ -175,12 +175,15 @@ fn served<'a>(
 }
 
 /// How many buffers a copy has.
-fn ring(copy: &ast::StagedCopy, stage: &Stage, attach: &Attach) -> Result<u32, Refused> {
+fn ring(copy: &ast::StagedCopy, way: Way, stage: &Stage, attach: &Attach) -> Result<u32, Refused> {
     let Some(written) = &copy.clauses.ring else { return Ok(1) };
     let slots = schedule::literal(&stage.program, &stage.facts, &written.value);
     let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
     let ring = known.ok_or(Refused::Ring(slots, written.span))?;
-    if ring > 1 && !stage.has_next(attach.leaf) {
+    // Elements are written to the next slot while a copy stores those of the one before; no instance has to be made
+    // ahead of a loop.
+    let is_written_out = matches!(stage.domain.axes[attach.leaf].binding, Binding::Unroll(_));
+    if ring > 1 && !(stage.has_next(attach.leaf) || way == Way::Store && is_written_out) {
         return Err(Refused::RingWithoutLoop(written.span));
     }
     Ok(ring)

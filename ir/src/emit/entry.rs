@@ -45,10 +45,14 @@ pub(super) struct Entry<'a> {
     pub(super) barriers: Option<Place>,
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,
-    /// The descriptors of the products since the last fence.
+    /// The descriptors of the products since the last fence, after those that were computed before a loop.
     pub(super) descriptors: Vec<super::products::Known>,
+    /// How many of them were computed before a loop.
+    pub(super) kept_descriptors: usize,
     /// The variables that products add to, in order.
     pub(super) sums: Vec<VariableId>,
+    /// Where each of the first lanes of a warp arrives in a block of its own: in which one a lane does, and whether.
+    pub(super) arrives: Option<(RegId, RegId)>,
     /// The address of the shared memory that the launch provides, if it is kept.
     pub(super) shared_start: Option<(Symbol, RegId)>,
     /// An instruction of each mnemonic so far, without operands.
@@ -93,7 +97,9 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         barriers,
         warp: None,
         descriptors: Vec::new(),
+        kept_descriptors: 0,
         sums: Vec::new(),
+        arrives: None,
         shared_start: None,
         mnemonics: SortedMap::new(),
         error: None,
@@ -104,6 +110,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         line: 0,
     };
     entry.prepare_products(dynamic);
+    entry.prepare_arrivals();
     entry.plan_addresses();
     entry.load_bases();
     entry.prepare_barriers();
@@ -261,10 +268,12 @@ impl Entry<'_> {
 
     pub(super) fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
+        let known = self.known_descriptors();
         for statement in &kernel.region(region).statements {
             self.statement(statement);
             self.converged = self.role.is_none() && self.is_together_behind(statement, self.converged);
         }
+        self.forget_descriptors(known);
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -336,7 +345,7 @@ impl Entry<'_> {
             }
             StatementKind::Wgmma(product) => self.product(product),
             StatementKind::WgmmaFence => {
-                self.descriptors.clear();
+                self.descriptors.truncate(self.kept_descriptors);
                 self.emit("wgmma.fence.sync.aligned", []);
             }
             StatementKind::WgmmaCommitGroup => self.emit("wgmma.commit_group.sync.aligned", []),
@@ -370,6 +379,8 @@ impl Entry<'_> {
             let empty = self.result(&format!("setp.le.{signed}"), ScalarType::Pred, [count.clone(), 0.into()]);
             self.jump(empty, false, bra, end);
         }
+        let known = self.known_descriptors();
+        self.descriptors_before(l);
         self.block.label(body);
         if l.rolled {
             self.block.pragma("nounroll");
@@ -378,6 +389,7 @@ impl Entry<'_> {
         self.bind(l.index, index);
         self.region(l.body);
         self.converged = outer;
+        self.forget_descriptors(known);
         self.emit(&format!("add.{signed}"), [index.into(), index.into(), 1.into()]);
         let more = self.result(&format!("setp.lt.{signed}"), ScalarType::Pred, [index.into(), count]);
         self.jump(more, false, bra, body);
@@ -419,7 +431,7 @@ impl Entry<'_> {
         self.add(bra, vec![target.into()], Some(Guard { reg: predicate, negated }));
     }
 
-    /// Whether a region is short and has nothing but bindings, stores and assignments.
+    /// Whether a region is short and has nothing but bindings, stores, assignments and arrivals of warps.
     fn is_predicable(&self, region: RegionId) -> bool {
         let (mut lets, mut effects) = (0, 0);
         if self.guard.is_some() {
@@ -428,7 +440,10 @@ impl Entry<'_> {
         self.kernel.region(region).statements.iter().all(|statement| {
             match &statement.kind {
                 StatementKind::Let(_) => lets += 1,
-                StatementKind::Set(..) | StatementKind::Store(_) | StatementKind::CpAsync(_) => effects += 1,
+                StatementKind::Set(..)
+                | StatementKind::Store(_)
+                | StatementKind::CpAsync(_)
+                | StatementKind::MbarrierArrive { .. } => effects += 1,
                 _ => return false,
             }
             lets <= PREDICATED_LETS && effects <= PREDICATED_EFFECTS

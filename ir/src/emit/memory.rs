@@ -121,34 +121,25 @@ impl Entry<'_> {
 
     /// The address of an access.
     pub(super) fn address(&mut self, memory: Memory, offset: ValueId) -> Address {
+        self.known_address(memory, offset).unwrap_or_else(|| {
+            // A constant too large for an instruction.
+            let (rest, bytes) = self.peel(memory, offset);
+            Address::reg(self.compute_address(memory, rest)).offset(bytes)
+        })
+    }
+
+    /// The address of an access, where nothing needs to be computed for it.
+    pub(super) fn known_address(&self, memory: Memory, offset: ValueId) -> Option<Address> {
         let (rest, bytes) = self.peel(memory, offset);
         if let Some(constant) = self.kernel.index_literal(rest)
             && let Some(bytes) = constant.checked_mul(i64::from(self.bytes(memory))).and_then(|b| b.checked_add(bytes))
             && bytes.abs() < 1 << 30
             && let Some(base) = self.base(memory)
         {
-            return base.offset(base.offset + bytes);
+            return Some(base.offset(base.offset + bytes));
         }
         let found = self.addresses.binary_search_by_key(&(rest, memory), |(offset, memory, _)| (*offset, *memory));
-        let register = match found.ok().and_then(|position| self.addresses[position].2) {
-            Some(register) => register,
-            // A constant too large for an instruction.
-            None => self.compute_address(memory, rest),
-        };
-        Address::reg(register).offset(bytes)
-    }
-
-    /// The same of shared memory as a register and what is added to it, both multiples of so many bytes as the whole
-    /// is.
-    pub(super) fn address_in(&mut self, memory: Memory, offset: ValueId, granule: i64) -> (RegId, i64) {
-        let address = self.address(memory, offset);
-        let (register, offset) = self.split(address);
-        let rest = offset.rem_euclid(granule);
-        let register = match rest {
-            0 => register,
-            _ => self.result("add.s32", ScalarType::B32, [register.into(), rest.into()]),
-        };
-        (register, offset - rest)
+        Some(Address::reg(self.addresses[found.ok()?].2?).offset(bytes))
     }
 
     /// The address of the first element, where it is known without computing.

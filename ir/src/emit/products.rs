@@ -2,27 +2,36 @@
 //!
 //! A descriptor is made of two words. The low one has the address in units of 16 bytes; the high one is a constant. Of
 //! the matrices of a group, those that lie a constant apart have descriptors a constant apart: one addition, in
-//! registers that the lanes of a warp share.
+//! registers that the lanes of a warp share. What does not change in a loop is computed before it; the slot of a ring
+//! is then one multiplication and addition, which takes both words at once.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::descriptor::Descriptor;
 use tilewright_kernel::tensor_map::GRANULE;
-use tilewright_ptx::{Operand, RegId, ScalarType, Symbol};
+use tilewright_ptx::{Address, AddressBase, Operand, RegId, ScalarType, Symbol};
 
 use super::entry::Entry;
-use crate::kernel_ir::{Matrix, Memory, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{If, Loop, Matrix, Memory, RegionId, StatementKind, ValueId, VariableId, Wgmma};
 
-/// A descriptor of the group at hand.
+/// A descriptor that others are a constant apart from.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
-    /// The address, without what is added to it.
-    rest: RegId,
-    slot: ValueId,
-    /// Its other fields.
-    bits: u64,
+    origin: Origin,
     /// Bytes that are added to the address.
     bytes: i64,
     descriptor: RegId,
+}
+
+/// What descriptors have in common that are a constant apart.
+#[derive(Clone, Copy, PartialEq)]
+struct Origin {
+    /// The address, without multiples of the granule that are added to it.
+    base: AddressBase,
+    rest: i64,
+    /// The slot, if one is added that is not known.
+    slot: Option<ValueId>,
+    /// The other fields.
+    bits: u64,
 }
 
 impl Entry<'_> {
@@ -80,34 +89,103 @@ impl Entry<'_> {
     }
 
     fn descriptor(&mut self, matrix: &Matrix, slot: ValueId) -> RegId {
-        let Matrix { buffer, offset, leading, stride, swizzle, .. } = *matrix;
-        let bits = Descriptor { start: 0, leading, stride, base: 0, swizzle }.encode();
-        let (rest, bytes) = self.address_in(Memory::Buffer(buffer), offset, GRANULE as i64);
-        let known = self.descriptors.iter().find(|k| (k.rest, k.slot, k.bits) == (rest, slot, bits));
-        if let Some(Known { bytes: before, descriptor, .. }) = known.copied() {
-            let more = (bytes - before) >> 4;
-            return match more {
-                0 => descriptor,
-                _ => self.result("add.s64", ScalarType::B64, [descriptor.into(), more.into()]),
-            };
+        let pitch = self.pitch(matrix);
+        let first = self.address(Memory::Buffer(matrix.buffer), matrix.offset);
+        let (origin, mut bytes) = Self::origin(matrix, first);
+        let literal = self.kernel.index_literal(slot);
+        bytes += literal.map_or(0, |slot| slot * pitch);
+        let of_slot = Origin { slot: literal.is_none().then_some(slot), ..origin };
+        if let Some(known) = self.apart(of_slot, bytes) {
+            return known;
         }
+        let first = self.apart(origin, bytes).unwrap_or_else(|| self.first_descriptor(origin, bytes));
+        if literal.is_some() {
+            return first;
+        }
+        let units = pitch / GRANULE as i64;
+        let slot = self.operand(slot);
+        let descriptor = self.result("mad.wide.u32", ScalarType::B64, [slot, units.into(), first.into()]);
+        self.descriptors.push(Known { origin: of_slot, bytes, descriptor });
+        descriptor
+    }
+
+    /// Bytes from a slot of a matrix's buffer to the next one.
+    fn pitch(&self, matrix: &Matrix) -> i64 {
+        let buffer = self.kernel.buffers.get(matrix.buffer.index());
+        buffer.map_or(0, |b| i64::from(b.elements) * i64::from(b.element.bytes()))
+    }
+
+    /// What the descriptor of a matrix at an address comes from, and bytes that are added to the address.
+    fn origin(matrix: &Matrix, at: Address) -> (Origin, i64) {
+        let Matrix { leading, stride, swizzle, .. } = *matrix;
+        let bits = Descriptor { start: 0, leading, stride, base: 0, swizzle }.encode();
+        let rest = at.offset.rem_euclid(GRANULE as i64);
+        (Origin { base: at.base, rest, slot: None, bits }, at.offset - rest)
+    }
+
+    /// The descriptor that comes from the same as one that is known.
+    fn apart(&mut self, origin: Origin, bytes: i64) -> Option<RegId> {
+        let Known { bytes: known, descriptor, .. } = *self.descriptors.iter().find(|known| known.origin == origin)?;
+        Some(match (bytes - known) / GRANULE as i64 {
+            0 => descriptor,
+            more => self.result("add.s64", ScalarType::B64, [descriptor.into(), more.into()]),
+        })
+    }
+
+    fn first_descriptor(&mut self, origin: Origin, bytes: i64) -> RegId {
+        let Origin { base, rest, bits, .. } = origin;
         let [low, high] = [bits as u32, (bits >> 32) as u32].map(|word| i64::from(word.cast_signed()));
-        let of = self.kernel.buffers.get(buffer.index());
-        let pitch = of.map_or(0, |b| i64::from(b.elements) * i64::from(b.element.bytes()));
-        let (start, before) = match self.kernel.index_literal(slot) {
-            Some(slot) => (rest, slot * pitch),
-            None => {
-                let slot = self.operand(slot);
-                (self.result("mad.lo.s32", ScalarType::B32, [slot, pitch.into(), rest.into()]), 0)
-            }
-        };
-        let bytes_there = bytes + before;
-        let units = self.result("shr.u32", ScalarType::B32, [start.into(), 4.into()]);
-        let low = self.result("add.s32", ScalarType::B32, [units.into(), (low + (bytes_there >> 4)).into()]);
+        let (mut start, _) = self.split(Address { base, offset: 0 });
+        if rest != 0 {
+            start = self.result("add.s32", ScalarType::B32, [start.into(), rest.into()]);
+        }
+        let shift = GRANULE.trailing_zeros();
+        let units = self.result("shr.u32", ScalarType::B32, [start.into(), shift.into()]);
+        let low = self.result("add.s32", ScalarType::B32, [units.into(), (low + (bytes >> shift)).into()]);
         let high = self.result("mov.b32", ScalarType::B32, [high.into()]);
         let descriptor = self.result("mov.b64", ScalarType::B64, [Operand::vector([low, high])]);
-        self.descriptors.push(Known { rest, slot, bits, bytes, descriptor });
+        self.descriptors.push(Known { origin, bytes, descriptor });
         descriptor
+    }
+
+    /// How many descriptors are known here, and how many of them were computed before a loop.
+    pub(super) fn known_descriptors(&self) -> (usize, usize) {
+        (self.descriptors.len(), self.kept_descriptors)
+    }
+
+    /// After a region that may not be executed: those that were known before it.
+    pub(super) fn forget_descriptors(&mut self, known: (usize, usize)) {
+        self.descriptors.truncate(known.0);
+        self.kept_descriptors = known.1;
+    }
+
+    /// Computes the descriptors of a loop's products before it, as far as they do not change in it.
+    pub(super) fn descriptors_before(&mut self, l: &Loop) {
+        let mut matrices = Vec::new();
+        self.matrices_in(l.body, &mut matrices);
+        for matrix in matrices {
+            let Some(first) = self.known_address(Memory::Buffer(matrix.buffer), matrix.offset) else { continue };
+            let (origin, bytes) = Self::origin(&matrix, first);
+            if !self.descriptors.iter().any(|known| known.origin == origin) {
+                self.first_descriptor(origin, bytes);
+            }
+        }
+        self.kept_descriptors = self.descriptors.len();
+    }
+
+    /// The matrices in a region, those of loops and branches in it included.
+    fn matrices_in(&self, region: RegionId, found: &mut Vec<Matrix>) {
+        for statement in &self.kernel.region(region).statements {
+            match &statement.kind {
+                StatementKind::Wgmma(Wgmma { a, b, .. }) => found.extend([a, b]),
+                StatementKind::Loop(Loop { body, .. }) => self.matrices_in(*body, found),
+                StatementKind::If(If { then, otherwise, .. }) => {
+                    self.matrices_in(*then, found);
+                    otherwise.iter().for_each(|otherwise| self.matrices_in(*otherwise, found));
+                }
+                _ => {}
+            }
+        }
     }
 }
 

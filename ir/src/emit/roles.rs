@@ -13,7 +13,7 @@ use tilewright_kernel::target::{BLOCK_LIMIT, WARP, WARPGROUP, register_limit};
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
-use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, ValueId};
+use crate::kernel_ir::{MbarrierId, Receivers, RegionId, Role, StatementKind, ValueId};
 
 /// Barriers of roles are numbered from here on, after those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + BLOCK_LIMIT / WARPGROUP;
@@ -104,17 +104,39 @@ impl Entry<'_> {
         chosen
     }
 
+    /// Finds out who arrives where, if warps arrive in all blocks of the cluster: each of the first lanes in one. A
+    /// block takes one instruction of a warp, and all of them no more.
+    pub(super) fn prepare_arrivals(&mut self) {
+        let mut statements = self.kernel.regions.iter().flat_map(|region| &region.statements);
+        let arrives = statements.any(|statement| match &statement.kind {
+            StatementKind::MbarrierArrive { to: Receivers::All, .. } => true,
+            StatementKind::Roles(roles) => roles.iter().any(|role| role.cluster_mbarrier.is_some()),
+            _ => false,
+        });
+        if arrives {
+            let blocks = self.kernel.signature.cluster;
+            let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
+            // Other lanes have a block, too, and do not arrive.
+            let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
+            let comes = self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]);
+            self.arrives = Some((rank, comes));
+        }
+    }
+
     /// Each warp arrives at a barrier, after all its lanes.
     pub(super) fn release(&mut self, barrier: MbarrierId, slot: ValueId, to: Receivers) {
         let own = self.barrier(barrier, slot);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
-        let ranks: Vec<Operand> = match to {
-            Receivers::Own => return self.arrive_at("mbarrier.arrive.shared.b64", vec![own]),
-            Receivers::One(rank) => vec![self.operand(rank)],
-            Receivers::All => self.all_ranks(),
+        let (rank, comes) = match to {
+            Receivers::Own => {
+                let chosen = self.one_lane();
+                return self.arrive_if(chosen, "mbarrier.arrive.shared.b64", own);
+            }
+            Receivers::One(rank) => (self.operand(rank), self.one_lane()),
+            Receivers::All => self.each_block(),
         };
-        let there = self.in_blocks(own, ranks);
-        self.arrive_at("mbarrier.arrive.shared::cluster.b64", there);
+        let there = self.in_block(own, rank);
+        self.arrive_if(comes, "mbarrier.arrive.shared::cluster.b64", there);
     }
 
     /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over:
@@ -125,39 +147,39 @@ impl Entry<'_> {
         let Some(InRole { meets: Some((barrier, parity)), .. }) = self.role.clone() else { return };
         let own = self.first_barrier(barrier);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
-        let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
-        let blocks = self.kernel.signature.cluster;
-        // Other lanes have a block, too, and do not arrive.
-        let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
-        let there = self.in_blocks(own, vec![rank.into()]);
-        self.guard = Some(self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]));
-        for address in there {
-            self.effect("mbarrier.arrive.release.cluster.shared::cluster.b64", [Operand::Sink, address.into()]);
-        }
-        self.guard = None;
+        let (rank, comes) = self.each_block();
+        let there = self.in_block(own, rank);
+        self.arrive_if(comes, "mbarrier.arrive.release.cluster.shared::cluster.b64", there);
         self.wait("mbarrier.try_wait.parity.acquire.cluster.shared.b64", own, parity.into());
         // Lanes that saw it at different times go on together: what they load next is one access.
         self.emit("bar.warp.sync", [u32::MAX.into()]);
         self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
     }
 
-    fn all_ranks(&self) -> Vec<Operand> {
-        (0..self.kernel.signature.cluster).map(Operand::from).collect()
-    }
-
-    /// Where the barrier at an address lies in other blocks of the cluster.
-    fn in_blocks(&mut self, own: Address, ranks: Vec<Operand>) -> Vec<Address> {
-        let (base, bytes) = self.split(own);
-        let there = |rank| self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
-        ranks.into_iter().map(there).map(|at| Address::reg(at).offset(bytes)).collect()
-    }
-
-    /// One lane of the warp arrives at barriers.
-    fn arrive_at(&mut self, mnemonic: &str, barriers: Vec<Address>) {
-        self.guard = Some(self.one_lane());
-        for address in barriers {
-            self.effect(mnemonic, [Operand::Sink, address.into()]);
+    /// The block that a lane arrives in, and whether it does.
+    fn each_block(&mut self) -> (Operand, RegId) {
+        match self.arrives {
+            Some((rank, comes)) => (rank.into(), comes),
+            // Not reached: `prepare_arrivals` has seen every arrival.
+            None => (0.into(), self.one_lane()),
         }
-        self.guard = None;
+    }
+
+    /// Where the barrier at an address lies in another block of the cluster.
+    fn in_block(&mut self, own: Address, rank: Operand) -> Address {
+        let (base, bytes) = self.split(own);
+        let there = self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
+        Address::reg(there).offset(bytes)
+    }
+
+    /// The lanes for which a predicate holds arrive at a barrier, subject to the guard of a predicated branch.
+    fn arrive_if(&mut self, comes: RegId, mnemonic: &str, barrier: Address) {
+        let outer = self.guard;
+        self.guard = Some(match outer {
+            Some(guard) => self.result("and.pred", ScalarType::Pred, [comes.into(), guard.into()]),
+            None => comes,
+        });
+        self.effect(mnemonic, [Operand::Sink, barrier.into()]);
+        self.guard = outer;
     }
 }

@@ -101,6 +101,13 @@ impl System {
                 let rest = of.sub(&q.mul(by));
                 self.require(&rest);
                 self.require(&by.sub(&rest).sub(&Expr::constant(1)));
+                // By an unknown number that is no linear inequality of q; where it ends is one.
+                if by.as_constant().is_none()
+                    && let [atom] = atoms
+                    && let Some(floor) = self.floor(atom)
+                {
+                    self.require(&q.sub(&Expr::constant(floor)));
+                }
             }
             // p ≥ 0, p ≥ of; that it is one of them is no linear inequality.
             [Atom::Positive { of }] => {

@@ -115,7 +115,8 @@ impl IntoDiagnostic for AttachPoint {
         };
         let note = match problem {
             AttachProblem::RingWithoutLoop => {
-                "a ring needs a serial loop that is not unrolled, with an instance in each iteration"
+                "a ring needs a serial loop with an instance in each iteration; only the loop around a copy to a tensor may be \
+                 unrolled"
             }
             _ => "a copy in shared memory stands in a loop that the whole block runs: a grid axis or a serial loop",
         };

@@ -57,7 +57,9 @@ impl Nest<'_, '_> {
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
             let waived = self.waived[at];
-            if waived && (in_terms || self.product.is_some()) {
+            // Of a stage without terms: what a copy stores does not come to the tensor.
+            let is_clipped = self.stage.reduction.is_none();
+            if waived && (in_terms || is_clipped || self.product.is_some()) {
                 continue;
             }
             // Both sides of one axis are one comparison.
@@ -119,6 +121,14 @@ impl Nest<'_, '_> {
         point.done[at] = true;
         let of_all = self.stage.members.iter().flatten().all(|e| self.is_of_all(e));
         conditions.push(Condition { fills: true, of_all, ..Condition::of(any) });
+    }
+
+    /// Whether elements are written without any test.
+    pub(in crate::lower) fn tests_nothing(&self) -> bool {
+        self.stage.reduction.is_none()
+            && self.waived.iter().all(|waived| *waived)
+            && self.stage.limits.is_empty()
+            && self.stage.members.is_empty()
     }
 
     /// Whether no predicate is tested that excludes terms.

@@ -75,7 +75,7 @@ impl Nest<'_, '_> {
     }
 
     /// The iteration in which a loop is that is written out; none if it is not.
-    fn present(&self, leaf: AxisId) -> Option<i128> {
+    pub(in crate::lower) fn present(&self, leaf: AxisId) -> Option<i128> {
         let var = self.leaf_var(leaf);
         self.values.literals.iter().rfind(|(v, _)| *v == var).map(|(_, present)| *present)
     }

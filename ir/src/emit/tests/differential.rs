@@ -6,7 +6,7 @@ use tilewright_kernel::format::Format;
 
 use super::machine::run;
 use super::oracle;
-use crate::kernel_ir::{Builder, Shift, Type, UnaryOp, ValueId};
+use crate::kernel_ir::{Builder, IndexOp, Op, Shift, Type, UnaryOp, ValueId};
 
 /// The types that have arithmetic, by themselves or through another.
 fn computed() -> impl Iterator<Item = ElementType> {
@@ -355,6 +355,64 @@ fn index_rewrites_keep_values() {
             });
         }
     }
+}
+
+/// Offsets in tiles whose chunks are exchanged, as swizzles have them, drawn: x = a·p + b·q + c and
+/// x ⊕ ((x / u mod v)·w); and distances, sums without terms of their own.
+#[test]
+fn swizzled_offsets_keep_values() {
+    let mut state = 7_u64;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % below) as i64
+    };
+    let a: Vec<u64> = (0..256).collect();
+    let (mut exchanges, mut all) = (0, 0);
+    for round in 0..120 {
+        let ty = if round % 2 == 0 { Type::I32 } else { Type::I64 };
+        let width = 1 << random(5);
+        let [p, q, step] = [8 << random(5), 1 << random(4), 1 << random(5)];
+        let (c, start) = (random(3) * step + random(2) * 8 * random(70), random(5) * 100);
+        let (u, v, w) = (1 << random(7), 1 << random(4), 1 << random(5));
+        let evaluate = |t: i64| {
+            let (row, column) = (t / width, t % width);
+            let x = row * p + column * q + c;
+            let s = ((x / u) & (v - 1)) * w;
+            [x, x ^ s, s ^ x, (start + row * p + (column * q + c)) - (row * p + start), (x + s) - (s + c)]
+        };
+        let found = run(&[(I64, &a)], &[I64; 5], |b, values| {
+            let wide = b.to_index(values[0], Type::I64);
+            b.assume(wide, crate::kernel_ir::Range::new(0, 255));
+            let t = b.index_convert(wide, ty);
+            let mut literal = |n: i64| b.index_literal(ty, n);
+            let [width, p, q, c] = [width, p, q, c].map(&mut literal);
+            let [start, u, mask, w] = [start, u, v - 1, w].map(literal);
+            let (row, column) = (b.index_div(t, width), b.index_mod(t, width));
+            let (row, column) = (b.index_mul(row, p), b.index_mul(column, q));
+            let x = b.index_add(row, column);
+            let x = b.index_add(x, c);
+            let chosen = b.index_div(x, u);
+            let chosen = b.index_and(chosen, mask);
+            let s = b.index_mul(chosen, w);
+            let exchanged = [b.index_xor(x, s), b.index_xor(s, x)];
+            all += 1;
+            let is_split = |v: &&ValueId| !matches!(b.kernel().value(**v).op, Op::Index(IndexOp::Xor, ..));
+            exchanges += exchanged.iter().take(1).filter(is_split).count();
+            let right = b.index_add(column, c);
+            let left = b.index_add(start, row);
+            let (left, common) = (b.index_add(left, right), b.index_add(row, start));
+            let first = b.index_sub(left, common);
+            let (left, right) = (b.index_add(x, s), b.index_add(s, c));
+            let second = b.index_sub(left, right);
+            let all = [x, exchanged[0], exchanged[1], first, second];
+            all.into_iter().map(|v| b.from_index(v, I64)).collect()
+        });
+        for (column, found) in found.iter().enumerate() {
+            let what = format!("column {column}: {width} {p} {q} {c} {start} {u} {v} {w} {ty}");
+            check(&what, I64, &[&a], found, |n| Some(evaluate(a[n] as i64)[column] as u64));
+        }
+    }
+    assert!(exchanges * 4 > all, "{exchanges} of {all} were split");
 }
 
 /// An index becomes each element type: wrapped, or rounded once.

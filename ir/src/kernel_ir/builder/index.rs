@@ -9,12 +9,8 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::target::WARP;
 
 use super::super::{Facts, IndexOp, Op, Range, Statement, StatementKind, Type, Value, ValueId};
+use super::sums::{SPLIT_DEPTH, SPLIT_TERMS};
 use super::{Builder, Frame, OpenRole};
-
-/// How deep into a sum a multiple of the divisor is looked for.
-const SPLIT_DEPTH: u32 = 8;
-/// How many such multiples are taken out of one sum.
-const SPLIT_TERMS: u32 = 8;
 
 /// What an index type holds.
 const fn width(ty: Type) -> Range {
@@ -176,11 +172,8 @@ impl Builder {
             let negated = self.index_literal(ty, negated);
             return self.index_add(a, negated);
         }
-        // (x + y) − y, as where a start is taken off again.
-        match self.kernel.value(a).op {
-            Op::Index(IndexOp::Add, x, y) if y == b => return x,
-            Op::Index(IndexOp::Add, x, y) if x == b => return y,
-            _ => {}
+        if let Some(difference) = self.without_common(a, b) {
+            return difference;
         }
         self.index_op(IndexOp::Sub, a, b, |x, y| x.sum(y.negated()))
     }
@@ -306,8 +299,15 @@ impl Builder {
 
     /// Bitwise and.
     pub fn index_and(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        if let (Some(x), Some(y)) = (self.kernel.index_literal(a), self.kernel.index_literal(b)) {
-            return self.index_literal(self.ty(a), x & y);
+        match (self.kernel.index_literal(a), self.kernel.index_literal(b)) {
+            (Some(x), Some(y)) => return self.index_literal(self.ty(a), x & y),
+            (Some(_), None) => return self.index_and(b, a),
+            // The lowest bits are a remainder, of negative integers, too.
+            (None, Some(y)) if y >= 0 && (y as u64 + 1).is_power_of_two() && y < i64::from(i32::MAX) => {
+                let count = self.index_literal(self.ty(a), y + 1);
+                return self.index_mod(a, count);
+            }
+            _ => {}
         }
         self.index_op(IndexOp::And, a.min(b), a.max(b), |x, y| x.bits(y, true))
     }
@@ -320,7 +320,10 @@ impl Builder {
             (Some(0), None) => b,
             (None, Some(0)) => a,
             _ if a == b => self.index_literal(ty, 0),
-            _ => self.index_op(IndexOp::Xor, a.min(b), a.max(b), |x, y| x.bits(y, false)),
+            _ => match self.apart_from_bits(a, b) {
+                Some(value) => value,
+                None => self.index_op(IndexOp::Xor, a.min(b), a.max(b), |x, y| x.bits(y, false)),
+            },
         }
     }
 
@@ -381,45 +384,5 @@ impl Builder {
     fn fits(&self, ty: Type, value: Option<i64>) -> Option<i64> {
         let width = width(ty);
         value.filter(|v| width.low <= *v && *v <= width.high)
-    }
-
-    /// x and c of a value x + c.
-    fn plus_literal(&self, value: ValueId) -> Option<(ValueId, i64)> {
-        match self.kernel.value(value).op {
-            Op::Index(IndexOp::Add, x, c) => Some((x, self.kernel.index_literal(c)?)),
-            _ => None,
-        }
-    }
-
-    /// x and c of a value x · c.
-    fn times_literal(&self, value: ValueId) -> Option<(ValueId, i64)> {
-        match self.kernel.value(value).op {
-            Op::Index(IndexOp::Mul, x, c) => Some((x, self.kernel.index_literal(c)?)),
-            _ => None,
-        }
-    }
-
-    /// x and r of a value x·d + r; no r if it is 0. The parts are read on their own, so both must fit the width: for 32
-    /// bits that is known only of terms that are not negative.
-    fn split_multiple(&mut self, value: ValueId, divisor: i64, depth: u32) -> Option<(ValueId, Option<ValueId>)> {
-        if let Some((x, c)) = self.times_literal(value) {
-            if c % divisor != 0 {
-                return None;
-            }
-            let factor = self.index_literal(self.ty(value), c / divisor);
-            return Some((self.index_mul(x, factor), None));
-        }
-        let Op::Index(IndexOp::Add, a, b) = self.kernel.value(value).op else { return None };
-        if self.ty(value) == Type::I32
-            && !(self.facts(a).range.is_non_negative() && self.facts(b).range.is_non_negative())
-        {
-            return None;
-        }
-        let depth = depth.checked_sub(1)?;
-        if let Some((multiple, rest)) = self.split_multiple(a, divisor, depth) {
-            return Some((multiple, Some(rest.map_or(b, |rest| self.index_add(rest, b)))));
-        }
-        let (multiple, rest) = self.split_multiple(b, divisor, depth)?;
-        Some((multiple, Some(rest.map_or(a, |rest| self.index_add(a, rest)))))
     }
 }

@@ -11,6 +11,7 @@ mod element;
 mod index;
 mod numbering;
 mod statements;
+mod sums;
 
 use tilewright_sorted::SortedMap;
 

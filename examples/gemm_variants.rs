@@ -1,0 +1,210 @@
+//! Products on the tensor cores of Hopper with other types, factors and epilogues: the schedule of `Gemm` in
+//! `gemm.rs`, where not much has to change.
+
+mod support;
+
+use tilewright::{Device, Tensor, bf16, e4m3, f16, schedule};
+
+schedule! {
+    /// c = alpha · a · bᵀ + r, with the residual `r` fetched while the products run
+    pub kernel Residual(a: bf16[M, K], b: bf16[N, K], r: bf16[M, N], alpha: f32) -> (c: bf16[M, N])
+    where K % 8 == 0, N % 8 == 0
+    {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = (alpha * acc[m, n] + r[m, n] as f32) as bf16;
+        launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
+        schedule c by math {
+            split m by 256 -> mt, m1;
+            split m1 by 128 -> mc, m2;
+            split m2 by 64 -> mw, m3;
+            split n by 256 -> nt, n1;
+            split n1 by 64 -> ns, n2;
+            reorder mt, nt, mc, ns, mw, m3, n2;
+            bind mt, nt: grid raster(mt: 8);
+            bind mc: cta;
+            unroll ns;
+            bind mw: warpgroup;
+            fragment (m3, n2) by wgmma;
+            vectorize n2_p;
+        }
+        stage rs[m, n] = r in shared at c.ns via tma by load { layout [m, n] swizzle 128; }
+        stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
+        schedule acc in registers at c.mc by math {
+            split k by 64 -> ko, ki;
+            split m by 64 -> mw, m3;
+            reorder ko, mw, m3, n, ki;
+            bind mw: warpgroup;
+            mma (m3, n, ki) by wgmma inflight(1);
+        }
+        stage sa[m, k] = a in shared at acc.ko ring(3) via tma by load { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(3) via tma by load {
+            box n by 128 -> nh, nb;
+            layout [nh, nb, k] swizzle 128;
+            multicast c.mc by nh;
+        }
+    }
+}
+
+schedule! {
+    /// c = (a · bᵀ) scaled by row and column, of 8-bit floats
+    pub kernel Scaled(a: e4m3[M, K], b: e4m3[N, K], u: f32[M], v: f32[N]) -> (c: bf16[M, N])
+    where K % 16 == 0, N % 8 == 0
+    {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = (acc[m, n] * u[m] * v[n]) as bf16;
+        launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
+        schedule c by math {
+            split m by 256 -> mt, m1;
+            split m1 by 128 -> mc, m2;
+            split m2 by 64 -> mw, m3;
+            split n by 256 -> nt, n1;
+            split n1 by 64 -> ns, n2;
+            reorder mt, nt, mc, ns, mw, m3, n2;
+            bind mt, nt: grid raster(mt: 8);
+            bind mc: cta;
+            unroll ns;
+            bind mw: warpgroup;
+            fragment (m3, n2) by wgmma;
+            vectorize n2_p;
+        }
+        stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
+        schedule acc in registers at c.mc by math {
+            split k by 128 -> ko, ki;           // as many bytes as 64 elements of bf16
+            split m by 64 -> mw, m3;
+            reorder ko, mw, m3, n, ki;
+            bind mw: warpgroup;
+            mma (m3, n, ki) by wgmma inflight(1);
+        }
+        stage sa[m, k] = a in shared at acc.ko ring(4) via tma by load { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(4) via tma by load {
+            box n by 128 -> nh, nb;
+            layout [nh, nb, k] swizzle 128;
+            multicast c.mc by nh;
+        }
+    }
+}
+
+schedule! {
+    /// c = (a · bᵀ) scaled by row and column, of 8-bit integers: their sums are exact
+    pub kernel Int8(a: i8[M, K], b: i8[N, K], u: f32[M], v: f32[N]) -> (c: bf16[M, N])
+    where K % 16 == 0, N % 8 == 0
+    {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = (acc[m, n] as f32 * u[m] * v[n]) as bf16;
+        launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
+        schedule c by math {
+            split m by 256 -> mt, m1;
+            split m1 by 128 -> mc, m2;
+            split m2 by 64 -> mw, m3;
+            split n by 256 -> nt, n1;
+            split n1 by 64 -> ns, n2;
+            reorder mt, nt, mc, ns, mw, m3, n2;
+            bind mt, nt: grid raster(mt: 8);
+            bind mc: cta;
+            unroll ns;
+            bind mw: warpgroup;
+            fragment (m3, n2) by wgmma;
+            vectorize n2_p;
+        }
+        stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
+        schedule acc in registers at c.mc by math {
+            split k by 128 -> ko, ki;           // as many bytes as 64 elements of bf16
+            split m by 64 -> mw, m3;
+            reorder ko, mw, m3, n, ki;
+            bind mw: warpgroup;
+            mma (m3, n, ki) by wgmma inflight(1);
+        }
+        stage sa[m, k] = a in shared at acc.ko ring(4) via tma by load { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(4) via tma by load {
+            box n by 128 -> nh, nb;
+            layout [nh, nb, k] swizzle 128;
+            multicast c.mc by nh;
+        }
+    }
+}
+
+schedule! {
+    /// c = a · b for each of a batch, with `b` as it is in memory, row after row of k
+    pub kernel Batched(a: f16[B, M, K], b: f16[B, K, N]) -> (c: f16[B, M, N])
+    where K % 8 == 0, N % 8 == 0
+    {
+        acc[z, m, n] = dot(|k| a[z, m, k] * b[z, k, n]);
+        c[z, m, n] = acc[z, m, n] as f16;
+        launch persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
+        schedule c by math {
+            split m by 128 -> mt, m2;
+            split m2 by 64 -> mw, m3;
+            split n by 256 -> nt, n1;
+            split n1 by 64 -> ns, n2;
+            reorder z, mt, nt, ns, mw, m3, n2;
+            bind z, mt, nt: grid;
+            unroll ns;
+            bind mw: warpgroup;
+            fragment (m3, n2) by wgmma;
+            vectorize n2_p;
+        }
+        stage cs[z, m, n] = c in shared at c.ns ring(2) via tma by math { layout [z, m, n] swizzle 128; }
+        schedule acc in registers at c.nt by math {
+            split k by 64 -> ko, ki;
+            split m by 64 -> mw, m3;
+            reorder z, ko, mw, m3, n, ki;
+            bind mw: warpgroup;
+            mma (m3, n, ki) by wgmma inflight(1);
+        }
+        stage sa[z, m, k] = a in shared at acc.ko ring(4) via tma by load { layout [z, m, k] swizzle 128; }
+        stage sb[z, k, n] = b in shared at acc.ko ring(4) via tma by load {
+            box n by 64 -> nc, nb;
+            layout [nc, z, k, nb] swizzle 128;
+        }
+    }
+}
+
+/// Values of a type, from numbers in [-1, 1).
+fn values<T: Copy>(n: usize, seed: u64, of: impl Fn(f32) -> T) -> Vec<T> {
+    support::data(n, seed).into_iter().map(of).collect()
+}
+
+fn main() -> tilewright::Result<()> {
+    let device = Device::best()?;
+    let half = |n: usize, seed: u64| values(n, seed, bf16::from_f32);
+    let small = |n: usize, seed: u64| values(n, seed, |x| (x * 100.0) as i8);
+    let floats = |n: usize, seed: u64| values(n, seed, e4m3::from_f32);
+    for (m, n, k) in [(1, 8, 16), (130, 136, 80)] {
+        let shape = format!("M = {m}, N = {n}, K = {k}");
+        support::title(&device, Residual::KERNEL);
+        let a = Tensor::from_slice(&device, &half(m * k, 1), [m, k])?;
+        let b = Tensor::from_slice(&device, &half(n * k, 2), [n, k])?;
+        let r = Tensor::from_slice(&device, &half(m * n, 3), [m, n])?;
+        let mut c = Tensor::zeros(&device, [m, n])?;
+        let alpha = 0.5;
+        let time = support::time(&device, || Residual { a: &a, b: &b, r: &r, alpha, c: &mut c }.launch(&device))?;
+        let reference = Residual { a: &a, b: &b, r: &r, alpha, c: &mut c }.reference()?;
+        support::row(&shape, time, &reference.check("c", &c)?);
+
+        let u = Tensor::from_slice(&device, &support::data(m, 4), [m])?;
+        let v = Tensor::from_slice(&device, &support::data(n, 5), [n])?;
+        support::title(&device, Scaled::KERNEL);
+        let a = Tensor::from_slice(&device, &floats(m * k, 6), [m, k])?;
+        let b = Tensor::from_slice(&device, &floats(n * k, 7), [n, k])?;
+        let time = support::time(&device, || Scaled { a: &a, b: &b, u: &u, v: &v, c: &mut c }.launch(&device))?;
+        let reference = Scaled { a: &a, b: &b, u: &u, v: &v, c: &mut c }.reference()?;
+        support::row(&shape, time, &reference.check("c", &c)?);
+
+        support::title(&device, Int8::KERNEL);
+        let a = Tensor::from_slice(&device, &small(m * k, 8), [m, k])?;
+        let b = Tensor::from_slice(&device, &small(n * k, 9), [n, k])?;
+        let time = support::time(&device, || Int8 { a: &a, b: &b, u: &u, v: &v, c: &mut c }.launch(&device))?;
+        let reference = Int8 { a: &a, b: &b, u: &u, v: &v, c: &mut c }.reference()?;
+        support::row(&shape, time, &reference.check("c", &c)?);
+    }
+    support::title(&device, Batched::KERNEL);
+    for (z, m, n, k) in [(1, 1, 8, 8), (2, 130, 136, 72)] {
+        let a = Tensor::from_slice(&device, &values(z * m * k, 10, f16::from_f32), [z, m, k])?;
+        let b = Tensor::from_slice(&device, &values(z * k * n, 11, f16::from_f32), [z, k, n])?;
+        let mut c = Tensor::zeros(&device, [z, m, n])?;
+        let time = support::time(&device, || Batched { a: &a, b: &b, c: &mut c }.launch(&device))?;
+        let reference = Batched { a: &a, b: &b, c: &mut c }.reference()?;
+        support::row(&format!("B = {z}, M = {m}, N = {n}, K = {k}"), time, &reference.check("c", &c)?);
+    }
+    Ok(())
+}
