@@ -6,7 +6,7 @@ mod support;
 use tilewright::{Device, Tensor, bf16, e4m3, f16, schedule};
 
 schedule! {
-    /// c = alpha · a · bᵀ + r, with the residual `r` fetched while the products run
+    /// c = alpha · a · bᵀ + r
     pub kernel Residual(a: bf16[M, K], b: bf16[N, K], r: bf16[M, N], alpha: f32) -> (c: bf16[M, N])
     where K % 8 == 0, N % 8 == 0
     {
@@ -27,7 +27,6 @@ schedule! {
             fragment (m3, n2) by wgmma;
             vectorize n2_p;
         }
-        stage rs[m, n] = r in shared at c.ns via tma by load { layout [m, n] swizzle 128; }
         stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
         schedule acc in registers at c.mc by math {
             split k by 64 -> ko, ki;
@@ -36,8 +35,8 @@ schedule! {
             bind mw: warpgroup;
             mma (m3, n, ki) by wgmma inflight(1);
         }
-        stage sa[m, k] = a in shared at acc.ko ring(3) via tma by load { layout [m, k] swizzle 128; }
-        stage sb[n, k] = b in shared at acc.ko ring(3) via tma by load {
+        stage sa[m, k] = a in shared at acc.ko ring(4) via tma by load { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(4) via tma by load {
             box n by 128 -> nh, nb;
             layout [nh, nb, k] swizzle 128;
             multicast c.mc by nh;

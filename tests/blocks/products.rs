@@ -100,6 +100,11 @@ fn layouts_that_descriptors_describe() {
             "box m by 32 -> mc, mb; box k by 64 -> kc, kb; layout [kc, mc, mb, kb] swizzle 128;",
             "box n by 16 -> nc, nb; box k by 16 -> kc, kb; layout [kc, nc, nb, kb] swizzle 32;",
         ),
+        // The boxes of terms follow those of columns: an instruction has the columns of one box.
+        (
+            "box k by 64 -> kc, kb; layout [kc, m, kb] swizzle 128;",
+            "box n by 32 -> nc, nb; box k by 64 -> kc, kb; layout [nc, kc, nb, kb] swizzle 128;",
+        ),
     ];
     for (left, right) in cases {
         let source = product(BF16, 8, [64, 96, 128], [left, right]).source();
@@ -383,6 +388,19 @@ fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
         Code::TW0802,
         &["`b` is not in shared memory"],
     );
+    let whole = "kernel P(a: bf16[M, 64], b: bf16[N, 64]) -> (c: f32[M, N]) {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        schedule c {
+            split m by 64 -> mt, mi; split n by 64 -> nt, ni;
+            bind mt: grid; reorder mt, nt, mi, ni; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt { mma (m, n, k) by wgmma; }
+        stage sa[m, k] = a in shared at c.mt via tma { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at c.nt via tma { layout [n, k] swizzle 128; }
+    }";
+    let words = ["the copy of `a` stands outside the loops of `acc`", "split k by 64 -> ko, ki", "`at acc.ko`"];
+    refused(whole, Code::TW0802, &words);
     refused(&with("b[n, k]);", "b[n, k] or 0.0);"), Code::TW0802, &["no element"]);
     // Layouts.
     refused(&with("layout [n, k] swizzle 128", "layout [n, k]"), Code::TW0803, &["swizzle 128"]);

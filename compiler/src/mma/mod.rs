@@ -16,8 +16,8 @@ mod operand;
 
 use tilewright_kernel::algorithm::{Algorithm, Value, ValueId};
 
-use crate::diag::Diagnostics;
 use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads};
+use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::Var;
 use crate::kernel_ir::Wgmma;
@@ -32,15 +32,22 @@ use operand::Tiles;
 
 /// Plans every product, or refuses it.
 pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics) {
+    let copied: Vec<u16> = analysed.iter().flat_map(|a| &a.staged).map(|staged| staged.parameter).collect();
     for stage in analysed.iter_mut().filter(|a| a.stage.product.is_some()) {
         let Some(mma) = stage.stage.product.clone() else { continue };
-        if let Some(found) = product(stage, &mma, roles, diags) {
+        if let Some(found) = product(stage, &mma, (roles, &copied), diags) {
             stage.product = Some(found);
         }
     }
 }
 
-fn product(analysed: &mut Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnostics) -> Option<Product> {
+/// The product of a stage, where these tensors have copies.
+fn product(
+    analysed: &mut Analysed,
+    mma: &Mma,
+    (roles, copied): (&[Role], &[u16]),
+    diags: &mut Diagnostics,
+) -> Option<Product> {
     let stage = &analysed.stage;
     let name = || stage.name.clone();
     let serial = mma.serial();
@@ -60,7 +67,6 @@ fn product(analysed: &mut Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagn
         return None;
     }
     threads(analysed, mma, roles, diags)?;
-    let columns = columns(analysed, mma);
     let factors = factors(&stage.program.algorithm, stage.reduction?);
     let Some(factors) = factors else {
         diags.report(OperandPlace {
@@ -73,19 +79,26 @@ fn product(analysed: &mut Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagn
         });
         return None;
     };
-    let mut operands: [Option<Operand>; 2] = [None, None];
-    for factor in factors {
-        let (at, operand) = Tiles { analysed, mma, columns }.operand(factor, diags)?;
-        if operands[at].is_some() {
-            let factor = stage.program.value_spans[factor as usize];
-            let tensor = Some(operand.copy.clone());
-            let (problem, at) = (OperandProblem::Axes, None);
-            diags.report(OperandPlace { stage: name(), tensor, problem, at, span: mma.span, factor });
-            return None;
+    // Boxes of the copy may be narrower than what one instruction could take: then it takes fewer columns.
+    let mut refused: Option<Diagnostics> = None;
+    let mut found = None;
+    for columns in columns(analysed, mma) {
+        let mut problems = Diagnostics::default();
+        found = operands(&Tiles { analysed, mma, columns, copied }, factors, &mut problems)
+            .map(|operands| (columns, operands));
+        let is_layout = problems.found().iter().any(|problem| problem.code == Code::TW0803);
+        if found.is_some() {
+            break;
         }
-        operands[at] = Some(operand);
+        refused.get_or_insert(problems);
+        if !is_layout {
+            break;
+        }
     }
-    let [Some(a), Some(b)] = operands else { return None };
+    let Some((columns, [a, b])) = found else {
+        diags.append(refused.unwrap_or_default());
+        return None;
+    };
     holes(analysed, mma, diags)?;
     if mma.inflight > 0 && ![&a, &b].into_iter().all(|operand| is_ahead(analysed, mma, operand)) {
         let (stage, problem) = (analysed.stage.name.clone(), ProductProblem::Alone);
@@ -93,6 +106,24 @@ fn product(analysed: &mut Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagn
         return None;
     }
     Some(Product { operands: [a, b], columns })
+}
+
+/// Both factors.
+fn operands(tiles: &Tiles<'_>, factors: [ValueId; 2], diags: &mut Diagnostics) -> Option<[Operand; 2]> {
+    let mut operands: [Option<Operand>; 2] = [None, None];
+    for factor in factors {
+        let (at, operand) = tiles.operand(factor, diags)?;
+        if operands[at].is_some() {
+            let stage = &tiles.analysed.stage;
+            let (span, factor) = (tiles.mma.span, stage.program.value_spans[factor as usize]);
+            let (problem, tensor) = (OperandProblem::Axes, Some(operand.copy.clone()));
+            diags.report(OperandPlace { stage: stage.name.clone(), tensor, problem, at: None, span, factor });
+            return None;
+        }
+        operands[at] = Some(operand);
+    }
+    let [Some(a), Some(b)] = operands else { return None };
+    Some([a, b])
 }
 
 /// Whether another role fills slots of a factor while a group of products that reads another one is under way: in a
@@ -108,12 +139,13 @@ fn is_ahead(analysed: &Analysed, mma: &Mma, operand: &Operand) -> bool {
     staged.role.is_some() && staged.role != stage.role && staged.ring > mma.inflight && is_around
 }
 
-/// The most columns of an instruction that divide those of the stage.
-fn columns(analysed: &Analysed, mma: &Mma) -> u32 {
+/// How many columns an instruction may have, the most first: those that divide the stage's.
+fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> {
     let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
     let all = u32::try_from(eights * 8).unwrap_or(8);
-    let fits = |n: &u32| all % n == 0 && Wgmma::has_columns(mma.operand, *n);
-    (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n).find(fits).unwrap_or(8)
+    let operand = mma.operand;
+    let most = (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n);
+    most.filter(move |n| all.is_multiple_of(*n) && Wgmma::has_columns(operand, *n))
 }
 
 /// The two reads of a `dot`, conversions aside.

@@ -22,7 +22,10 @@ const MOST_TILES: i128 = 4096;
 pub(super) struct Tiles<'a> {
     pub analysed: &'a Analysed,
     pub mma: &'a Mma,
+    /// Columns of an instruction.
     pub columns: u32,
+    /// Tensors that have copies, anywhere.
+    pub copied: &'a [u16],
 }
 
 /// Where elements of a tile lie, of one kind of index: for each tile, the place of its first element in bytes, and that
@@ -57,7 +60,8 @@ impl Tiles<'_> {
             return None;
         };
         let Some(staged) = analysed.staged.iter().find(|s| s.is_for(access.parameter, Some(read))) else {
-            refuse(OperandProblem::NoCopy, diags);
+            let is_elsewhere = self.copied.contains(&access.parameter);
+            refuse(if is_elsewhere { OperandProblem::Elsewhere } else { OperandProblem::NoCopy }, diags);
             return None;
         };
         let offsets: Vec<Expr> =
@@ -225,7 +229,9 @@ impl Tiles<'_> {
         let run = innermost.map_or(0, |axis| axis.tile() * bytes);
         let along_k = k.steps.get(1) == Some(&bytes);
         let along_x = x.steps.get(1) == Some(&bytes) && bytes == 2;
-        let works = [32, 64, 128].contains(&run) && (along_k || along_x);
+        // With it already, something else is in the way.
+        let has_it = i128::from(staged.swizzle.span()) == run;
+        let works = [32, 64, 128].contains(&run) && (along_k || along_x) && !has_it;
         let parts = |part: Part| {
             let counts = staged.outer.iter().filter(move |outer| outer.1 == part);
             counts.filter_map(|(axis, _)| staged.axes.get(*axis)).filter(|axis| axis.boxes() > 1)

@@ -149,7 +149,7 @@ impl IntoDiagnostic for NoSuchProduct {
                     // The next one; of nothing, the first.
                     Some(n) => {
                         let next = n.max(1).saturating_add(step - 1) / step * step;
-                        let help = format!("let it have {next}, by the `split` that makes it");
+                        let help = format!("let it have {next}, by the `split` that makes it, or the size of its axis");
                         found.change(Change::Refactor(name, next), help)
                     }
                     None => found.help(format!("split it, and name the inner part: `split {name} by {}`", 64.max(step))),

@@ -79,6 +79,8 @@ pub enum OperandProblem {
     NotAnElement,
     /// No copy of the tensor is in shared memory there.
     NoCopy,
+    /// A copy of the tensor stands outside the loops of the stage.
+    Elsewhere,
     /// Neither, or both, of rows and columns are in its indices, or not the terms.
     Axes,
     /// Where it lies depends on more than the axes of the product and numbers of units.
@@ -94,6 +96,9 @@ impl IntoDiagnostic for OperandPlace {
         let what = match problem {
             OperandProblem::NotAnElement => "a factor of the product is no element of a tensor".to_owned(),
             OperandProblem::NoCopy => format!("`{name}` is not in shared memory, where tensor cores read"),
+            OperandProblem::Elsewhere => {
+                format!("the copy of `{name}` stands outside the loops of `{stage}`, where its tensor cores read")
+            }
             OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
             OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
             OperandProblem::Outside => format!("tiles of `{name}` reach beyond what its copy holds"),
@@ -104,9 +109,15 @@ impl IntoDiagnostic for OperandPlace {
                 .note("the factors are read as they are in memory: nothing is computed of them, and nothing guards them")
                 .help("write each factor as a read without `or`"),
             OperandProblem::NoCopy => {
-                let at = at.unwrap_or_else(|| format!("{stage}.ko"));
+                let (first, at) = tiles_of_terms(&stage, at);
                 let copy = format!("stage s_{name}[…] = {name} in shared at {at} via tma {{ … }}");
-                found.help(format!("stage a copy of it: `{copy}`"))
+                found.help(format!("{first}stage a copy of it: `{copy}`"))
+            }
+            OperandProblem::Elsewhere => {
+                let (first, at) = tiles_of_terms(&stage, at);
+                found
+                    .note("tiles of terms follow each other in a loop of the stage, each with its own copies")
+                    .help(format!("{first}attach the copy there: `at {at}`"))
             }
             OperandProblem::Axes => found
                 .note("one factor has the axis of rows in its indices, the other one that of columns, and both that of terms")
@@ -118,5 +129,13 @@ impl IntoDiagnostic for OperandPlace {
                 found.help("let tiles divide what the copy holds, or let it hold more: `split` by a multiple of the tile")
             }
         }
+    }
+}
+
+/// The loop over tiles of terms, and how it is made if there is none.
+fn tiles_of_terms(stage: &str, at: Option<String>) -> (&'static str, String) {
+    match at {
+        Some(at) => ("", at),
+        None => ("split the terms, `split k by 64 -> ko, ki`, and ", format!("{stage}.ko")),
     }
 }
