@@ -16,7 +16,17 @@ use tilewright_compiler::trial::Depth;
 #[path = "support/invocations.rs"]
 mod invocations;
 
-static INVOCATIONS: LazyLock<Vec<(String, String)>> = LazyLock::new(invocations::invocations);
+/// What is compiled, by example, and by kernel where an example has several `schedule!`.
+static INVOCATIONS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let all = invocations::invocations();
+    let named = |(example, text): &(String, String)| {
+        let several = all.iter().filter(|(other, _)| other == example).count() > 1;
+        let kernel = text.split("kernel ").nth(1).and_then(|after| after.split_whitespace().next());
+        let kernel = kernel.filter(|_| several).map(|kernel| format!(".{kernel}"));
+        (format!("{example}{}", kernel.unwrap_or_default()), text.clone())
+    };
+    all.iter().map(named).collect()
+});
 
 fn names() -> Vec<&'static str> {
     INVOCATIONS.iter().map(|(name, _)| name.as_str()).collect()
