@@ -22,6 +22,7 @@ use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::Var;
 use crate::kernel_ir::Wgmma;
 use crate::plan::product::{Operand, Product};
+use crate::plan::staged::Way;
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::expressions;
 use crate::schedule::{self, Mma, Role, role_name};
@@ -32,7 +33,8 @@ use operand::Tiles;
 
 /// Plans every product, or refuses it.
 pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics) {
-    let copied: Vec<u16> = analysed.iter().flat_map(|a| &a.staged).map(|staged| staged.parameter).collect();
+    let copies = analysed.iter().flat_map(|a| &a.staged).filter(|staged| staged.way == Way::Load);
+    let copied: Vec<u16> = copies.map(|staged| staged.parameter).collect();
     for stage in analysed.iter_mut().filter(|a| a.stage.product.is_some()) {
         let Some(mma) = stage.stage.product.clone() else { continue };
         if let Some(found) = product(stage, &mma, (roles, &copied), diags) {

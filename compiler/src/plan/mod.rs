@@ -34,7 +34,8 @@ pub struct Analysed {
     pub reads: Vec<StageRead>,
     /// Copies of what it reads, staged in shared memory.
     pub staged: Vec<Staged>,
-    /// Predicates that terms need not test where these copies are read.
+    /// Predicates that need not be tested where these copies are: by terms that read them, or for elements that they
+    /// store.
     pub waived: Vec<Waiver>,
     /// What tensor cores compute of it, where the copies of its factors are.
     pub product: Option<Product>,

@@ -11,6 +11,9 @@
 //! tested, and the failure of the one in question; a position inside must be infeasible in it. **Approximation.**
 //! "Feasible" says nothing: then the predicate is tested.
 //!
+//! Where a copy stores elements by tiles, a predicate on them is waived only if each point that it would keep away
+//! writes a slot of its own for an element outside the tensor, and reads nothing that is not there.
+//!
 //! Waiving one after the other is sound: of the waived predicates that fail at a point, take the one that was waived
 //! last; all that were tested when it was judged hold there.
 

@@ -11,7 +11,7 @@ use tilewright_kernel::tensor_map::GRANULE;
 use tilewright_ptx::{Address, AddressBase, Operand, RegId, ScalarType, Symbol};
 
 use super::entry::Entry;
-use crate::kernel_ir::{If, Loop, Matrix, Memory, RegionId, StatementKind, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Loop, Matrix, Memory, RegionId, ValueId, VariableId, Wgmma};
 
 /// A descriptor that others are a constant apart from.
 #[derive(Clone, Copy)]
@@ -162,7 +162,9 @@ impl Entry<'_> {
     /// Computes the descriptors of a loop's products before it, as far as they do not change in it.
     pub(super) fn descriptors_before(&mut self, l: &Loop) {
         let mut matrices = Vec::new();
-        self.matrices_in(l.body, &mut matrices);
+        if !self.sums.is_empty() {
+            self.matrices_in(l.body, &mut matrices);
+        }
         for matrix in matrices {
             let Some(first) = self.known_address(Memory::Buffer(matrix.buffer), matrix.offset) else { continue };
             let (origin, bytes) = Self::origin(&matrix, first);
@@ -173,18 +175,12 @@ impl Entry<'_> {
         self.kept_descriptors = self.descriptors.len();
     }
 
-    /// The matrices in a region, those of loops and branches in it included.
+    /// The matrices of the products in a region, with those of all regions in it.
     fn matrices_in(&self, region: RegionId, found: &mut Vec<Matrix>) {
         for statement in &self.kernel.region(region).statements {
-            match &statement.kind {
-                StatementKind::Wgmma(Wgmma { a, b, .. }) => found.extend([a, b]),
-                StatementKind::Loop(Loop { body, .. }) => self.matrices_in(*body, found),
-                StatementKind::If(If { then, otherwise, .. }) => {
-                    self.matrices_in(*then, found);
-                    otherwise.iter().for_each(|otherwise| self.matrices_in(*otherwise, found));
-                }
-                _ => {}
-            }
+            let effects = statement.kind.effects();
+            found.extend(effects.adds.into_iter().flat_map(|product| [product.a, product.b]));
+            effects.inside.regions().for_each(|part| self.matrices_in(part, found));
         }
     }
 }

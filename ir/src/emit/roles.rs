@@ -114,13 +114,17 @@ impl Entry<'_> {
             _ => false,
         });
         if arrives {
-            let blocks = self.kernel.signature.cluster;
-            let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
-            // Other lanes have a block, too, and do not arrive.
-            let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
-            let comes = self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]);
-            self.arrives = Some((rank, comes));
+            self.arrives = Some(self.lanes_of_blocks());
         }
+    }
+
+    /// The block that a lane of a warp arrives in, and whether it does.
+    fn lanes_of_blocks(&mut self) -> (RegId, RegId) {
+        let blocks = self.kernel.signature.cluster;
+        let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
+        // Other lanes have a block, too, and do not arrive.
+        let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
+        (rank, self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]))
     }
 
     /// Each warp arrives at a barrier, after all its lanes.
@@ -156,13 +160,10 @@ impl Entry<'_> {
         self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
     }
 
-    /// The block that a lane arrives in, and whether it does.
+    /// The same, computed once where it was known that it is needed.
     fn each_block(&mut self) -> (Operand, RegId) {
-        match self.arrives {
-            Some((rank, comes)) => (rank.into(), comes),
-            // Not reached: `prepare_arrivals` has seen every arrival.
-            None => (0.into(), self.one_lane()),
-        }
+        let (rank, comes) = self.arrives.unwrap_or_else(|| self.lanes_of_blocks());
+        (rank.into(), comes)
     }
 
     /// Where the barrier at an address lies in another block of the cluster.

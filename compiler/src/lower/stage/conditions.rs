@@ -57,7 +57,7 @@ impl Nest<'_, '_> {
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
             let waived = self.waived[at];
-            // Of a stage without terms: what a copy stores does not come to the tensor.
+            // Where there are no terms, a waiver is for what a copy stores (`Demand::Clipped`).
             let is_clipped = self.stage.reduction.is_none();
             if waived && (in_terms || is_clipped || self.product.is_some()) {
                 continue;

@@ -74,7 +74,7 @@ pub(super) struct Nest<'a, 'b> {
     vector: Option<Vector>,
     /// The expressions of the stage's own axes, as [`Stage::indices`] has them, over its leaves.
     indices: Vec<Rc<Expr>>,
-    /// For each kept predicate, whether terms need not test it.
+    /// For each kept predicate, whether it is waived: see [`Analysed::waived`].
     waived: Vec<bool>,
     /// Sequential leaves, outermost first.
     pub(super) sequence: Vec<AxisId>,

@@ -302,7 +302,7 @@ impl Builder {
         match (self.kernel.index_literal(a), self.kernel.index_literal(b)) {
             (Some(x), Some(y)) => return self.index_literal(self.ty(a), x & y),
             (Some(_), None) => return self.index_and(b, a),
-            // The lowest bits are a remainder, of negative integers, too.
+            // The lowest bits are a remainder, of negative integers, too; their number must fit the type.
             (None, Some(y)) if y >= 0 && (y as u64 + 1).is_power_of_two() && y < i64::from(i32::MAX) => {
                 let count = self.index_literal(self.ty(a), y + 1);
                 return self.index_mod(a, count);
