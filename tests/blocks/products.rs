@@ -198,6 +198,35 @@ fn what_a_store_leaves_out_is_not_tested() {
     let text = &kernel.info.as_ref().expect("no error").explanation;
     assert!(text.contains(&clipped("m < M")) && text.contains("predicate n < N\n"), "{text}");
     runs(&bias, &kernel, &[&[1, 8, 8], &[300, 200, 72], &[600, 40, 136]], 2);
+    // A stage that threads make holds nothing where they do not come.
+    let between =
+        plain.replace("c[m, n] = acc[m, n] as bf16;", "x[m, n] = acc[m, n] + 1.0; c[m, n] = x[m, n] as bf16;");
+    let between = between.replace(
+        "schedule acc in",
+        "schedule x in registers at c.mc by math {
+            split m by 64 -> mw, m3; bind mw: warpgroup; fragment (m3, n) by wgmma; unroll n_p;
+        }
+        schedule acc in",
+    );
+    let kernel = accepted(&between);
+    let text = &kernel.info.as_ref().expect("no error").explanation;
+    assert!(!text.contains("such elements are not stored") && text.contains("predicate n < N\n"), "{text}");
+    runs(&between, &kernel, &[&[1, 8, 8], &[300, 200, 72]], 2);
+    // Rows beyond a tile of 12 are those of the next one, and have no slot: then every test stays.
+    let tiles = "kernel P(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 == 0 {
+        y[i, j] = 2.0 * x[i, j];
+        launch threads(32);
+        schedule y {
+            split i by 12 -> it, ib; split ib by 8 -> ic, id; split j by 32 -> jt, jb;
+            reorder it, jt, ic, id, jb; bind it, jt: grid; bind jb: thread;
+        }
+        stage xs[i, j] = x in shared at y.jt via tma { }
+        stage ys[i, j] = y in shared at y.jt via tma { }
+    }";
+    let kernel = accepted(tiles);
+    let text = &kernel.info.as_ref().expect("no error").explanation;
+    assert!(text.contains("predicate ib < 12\n") && text.contains("predicate i < M\n"), "{text}");
+    runs(tiles, &kernel, &[&[1, 4], &[30, 36], &[12, 64]], 2);
     let direct = accepted(&gemm("inflight(1)", 2, ""));
     let text = &direct.info.as_ref().expect("no error").explanation;
     assert!(text.contains("predicate m < M\n") && text.contains("predicate n < N\n"), "{text}");
