@@ -349,8 +349,20 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
         }
         let (staged, waived, banks) = (Vec::new(), Vec::new(), Vec::new());
-        let product = None;
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, banks, reads, staged, waived, product });
+        let (product, fragment) = (None, None);
+        analysed.push(Analysed {
+            stage,
+            symbolic,
+            holes,
+            vector,
+            accesses,
+            banks,
+            reads,
+            staged,
+            waived,
+            product,
+            fragment,
+        });
     }
     if !found.has_errors() {
         memory::buffer::check_reads(&analysed, &mut found);

@@ -121,8 +121,6 @@ fn planned_constructs_say_so() {
     for ops in [
         "box i by 64 -> ic, ib;",
         "tile i by 3 -> it, is;",
-        "mma (i, j, i) by mma_sync;",
-        "fragment (i, j) by mma_sync;",
         "like y.i;",
         "bind i: 2 cta;",
         "bind i: cta 0..2;",

@@ -19,17 +19,22 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
     let (mut first, mut loads, mut others) = ([0; COUNT], [0_u64; COUNT], Vec::new());
     let mut most = 0;
     for at in addresses {
-        for word in at / 4..at / 4 + words as u64 {
+        let mut word = at / 4;
+        let end = word + words as u64;
+        while word < end {
             let bank = word as usize % COUNT;
-            if loads[bank] == 0 {
-                first[bank] = word;
-            } else if first[bank] == word || others.contains(&word) {
-                continue;
-            } else {
-                others.push(word);
+            if loads[bank] == 0 || first[bank] != word && !others.contains(&word) {
+                if loads[bank] == 0 {
+                    first[bank] = word;
+                } else {
+                    others.push(word);
+                }
+                loads[bank] += 1;
+                if loads[bank] > most {
+                    most = loads[bank];
+                }
             }
-            loads[bank] += 1;
-            most = most.max(loads[bank]);
+            word += 1;
         }
     }
     most
@@ -39,9 +44,12 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
 /// that take part, each of which accesses `bytes` bytes, at most 16.
 pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
     let (parts, words) = (parts(bytes), bytes.max(4) as usize / 4);
-    let part = |part: &[Option<u64>]| cycles(part.iter().flatten().copied(), words);
-    let taken: Vec<u64> = lanes.chunks(lanes.len().div_ceil(parts).max(1)).map(part).filter(|n| *n > 0).collect();
-    (taken.iter().sum(), taken.len() as u64)
+    let (mut taken, mut least) = (0, 0);
+    for part in lanes.chunks(lanes.len().div_ceil(parts).max(1)) {
+        let cycles = cycles(part.iter().flatten().copied(), words);
+        (taken, least) = (taken + cycles, least + u64::from(cycles > 0));
+    }
+    (taken, least)
 }
 
 /// The lanes of such an access that wait for each other the longest: one for each word of the bank that delivers most

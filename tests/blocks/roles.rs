@@ -404,7 +404,7 @@ fn roles_combine_what_blocks_have_of_a_reduction() {
     }";
     let kernel = accepted(source);
     runs(source, &kernel, &[&[1, 4], &[3, 260], &[2, 1000]], 4);
-    // Other roles would not know where to go on.
+    // A stage in a loop, whose last block alone goes on.
     let inside = "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {
         s[i] = sum(|j| x[i, j]);
         y[i, j] = x[i, j] - s[i];
@@ -415,8 +415,15 @@ fn roles_combine_what_blocks_have_of_a_reduction() {
         }
         stage xs[i, j] = x in shared at s.r by load { bind j: thread; }
     }";
-    let (codes, report) = refused(inside);
-    assert!(codes.contains(&Code::TW0005) && report.contains("launch without roles"), "{report}");
+    let kernel = accepted(inside);
+    runs(inside, &kernel, &[&[1, 1], &[3, 300], &[2, 128], &[2, 0], &[0, 4]], 4);
+    // The other role does not know which block that is.
+    let after = inside
+        .replace("x[i, j] - s[i]", "x[i, j] - s[i] + w[j]")
+        .replace("K(x: f32[M, N])", "K(x: f32[M, N], w: f32[N])");
+    let after = after.replace("stage xs", "stage ws[j] = w in shared at y.r by load { bind j: thread; } stage xs");
+    let (codes, report) = refused(&after);
+    assert!(codes.contains(&Code::TW0714) && report.contains("another role runs `ws`"), "{report}");
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn nothing_is_left_out() {
         let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
         tried += each_part_of_an_arrival_is_missed(&kernel, dims);
     }
-    assert!(tried >= 60, "{tried}");
+    assert!(tried >= 55, "{tried}");
 }
 
 #[test]

@@ -85,6 +85,15 @@ fn gemm_variants() {
 }
 
 #[test]
+fn gemm_registers() {
+    // Sizes are M, K, N.
+    let found = check("gemm_registers", &[&[1, 16, 8], &[128, 64, 128], &[300, 208, 136], &[0, 16, 8], &[3, 0, 16]]);
+    assert!(found[0].contains("A is wide, in registers"), "{}", found[0]);
+    assert!(found[1].contains("product by mma_sync, m16n8k16 of bf16, at once"), "{}", found[1]);
+    assert!(found[1].contains("loaded by ldmatrix, 4 matrices at a time, transposed"), "{}", found[1]);
+}
+
+#[test]
 fn role_product() {
     let found = check("role_product", &[&[1, 4, 1], &[7, 36, 65], &[130, 32, 3], &[257, 100, 64], &[129, 132, 70]]);
     assert!(found[0].contains("goes to the 2 blocks along c.mc"), "{}", found[0]);

@@ -122,19 +122,28 @@ impl<'a> Around<'a> {
         if !offsets.iter().all(|e| walk.is_known(e)) {
             return None;
         }
-        let layout = staged.layout(swizzle);
-        // Every lane of every iteration asks: one list for all.
-        let numbers = RefCell::new(vec![0; offsets.len()]);
+        // What an offset along an axis adds to the place, and 1, once a lane has asked: iterations have the same few.
+        let layout = staged.layout(Swizzle::None);
+        let extents = staged.axes.iter().map(|axis| vec![0; usize::try_from(axis.region.extent).unwrap_or(0)]);
+        let along: RefCell<Vec<Vec<i128>>> = RefCell::new(extents.collect());
+        let swizzle = XorSwizzle::new(swizzle, staged.element.bytes());
         let byte = |offsets: &[Option<i128>], _: &[i128], _: i128| {
-            let mut numbers = numbers.borrow_mut();
-            for (axis, offset) in offsets.iter().enumerate() {
-                let number = (*offset)?;
-                if number < 0 || number >= staged.axes[axis].region.extent {
+            let along = &mut along.borrow_mut()[..];
+            let (mut element, mut axis) = (0, 0);
+            while axis < along.len() {
+                let (Some(number), added) = (offsets[axis], &mut along[axis][..]) else { return None };
+                if number < 0 || number >= added.len() as i128 {
                     return None;
                 }
-                numbers[axis] = number;
+                let added = &mut added[number as usize];
+                if *added == 0 {
+                    let of = |other: usize| if other == axis { number } else { 0 };
+                    *added = 1 + layout.place(&mut Numbers(&[]), (), &of);
+                }
+                element += *added - 1;
+                axis += 1;
             }
-            let element = layout.place(&mut Numbers(&[]), (), &|axis: usize| numbers[axis]);
+            let element = swizzle.of(&mut Numbers(&[]), &element);
             Some(u64::try_from(element).ok()? * u64::from(staged.element.bytes()))
         };
         let variables = offsets.iter().flat_map(Expr::vars).collect();

@@ -77,10 +77,9 @@ impl Sum {
     /// Its value for a thread.
     fn value(&self, thread: usize, values: &[i128]) -> Option<i128> {
         let (Some(own), Some(now)) = (self.by_thread[thread], self.now) else { return None };
-        let known = own.checked_add(now);
-        match (&self.others, known) {
-            (None, _) | (_, None) => known,
-            (Some(others), Some(known)) => known.checked_add(others.eval(values)?),
+        match &self.others {
+            None => own.checked_add(now),
+            Some(others) => own.checked_add(now)?.checked_add(others.eval(values)?),
         }
     }
 }
@@ -217,18 +216,22 @@ impl<'a> Walk<'a> {
                             return None;
                         }
                     }
-                    for (n, sum) in sums.iter().enumerate() {
-                        found_sums[n] = sum.value(thread, &values);
+                    let (sums, found_sums) = (&sums[..], &mut found_sums[..]);
+                    let mut n = 0;
+                    while n < sums.len() {
+                        found_sums[n] = sums[n].value(thread, &values);
+                        n += 1;
                     }
-                    (place.byte)(&found_sums, &values, thread as i128)
+                    (place.byte)(found_sums, &values, thread as i128)
                 };
-                let mut first = [None; WARP as usize];
-                for (n, at) in first.iter_mut().enumerate() {
+                let mut addresses = [None; WARP as usize];
+                for (n, at) in addresses.iter_mut().enumerate() {
                     *at = lane(warp * WARP as usize + n);
                 }
                 for piece in (0..together).step_by(bytes as usize) {
-                    let addresses: Vec<Option<u64>> =
-                        first.iter().map(|at| at.map(|at| at + u64::from(piece))).collect();
+                    if piece > 0 {
+                        addresses.iter_mut().flatten().for_each(|at| *at += u64::from(bytes));
+                    }
                     let (taken, least) = banks::request(&addresses, bytes);
                     if least == 0 {
                         continue;

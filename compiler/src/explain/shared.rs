@@ -34,6 +34,7 @@ pub fn text(kernel: &Kernel) -> String {
             StatementKind::MbarrierWait { barrier, .. } => {
                 waited.insert(barrier.0);
             }
+            kind if kind.only_computes() => {}
             kind => {
                 for access in kind.effects().accesses() {
                     let Some(found) = access.buffer().map(|buffer| &mut uses[buffer.index()]) else { continue };

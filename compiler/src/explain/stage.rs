@@ -13,13 +13,13 @@ use crate::holes::{Predicate, Reason, Side};
 use crate::kernel_ir::Wgmma;
 use crate::memory::fetch;
 use crate::plan::cycles::Degree;
-use crate::plan::product::{Operand, Product};
+use crate::plan::product::{Factor, Matrices, Operand};
 use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::plan::{Analysed, Demand};
 use crate::region::Fit;
 use crate::schedule::vector::Class;
-use crate::schedule::{self, Along, Mma, Stage, computed_at_reads};
+use crate::schedule::{self, Along, Mma, Stage, computed_at_reads, rows_of};
 use crate::source::ast::Place;
 
 /// What an instance of a stage holds.
@@ -192,17 +192,38 @@ impl Explained<'_> {
         }
     }
 
-    /// How tensor cores compute it.
+    /// How tensor cores compute it, or how lanes load what these read.
     fn product(&self, out: &mut String) {
+        if let Some(Matrices { count, transposed, .. }) =
+            self.analysed.fragment.as_ref().and_then(|fragment| fragment.matrices.as_ref())
+        {
+            let way = if *transposed { ", transposed" } else { "" };
+            let matrices = if *count == 1 { "one matrix".to_owned() } else { format!("{count} matrices") };
+            let _ = writeln!(out, "    loaded by ldmatrix, {matrices} at a time{way}");
+        }
         let (Some(mma), Some(product)) = (&self.analysed.stage.product, &self.analysed.product) else { return };
-        let Product { operands, columns } = product;
+        let columns = product.columns;
         let depth = Wgmma::depth(mma.operand.bytes());
         let pending = match mma.inflight {
+            _ if !mma.is_async() => "at once".to_owned(),
             0 => "each group awaited at once".to_owned(),
             n => format!("{} under way", copies::counted(n.into(), "group")),
         };
-        let _ = writeln!(out, "    product by wgmma, m{}n{columns}k{depth} of {}, {pending}", Wgmma::ROWS, mma.operand);
-        for (name, Operand { copy, across, leading, stride, swizzle, .. }) in ["A", "B"].iter().zip(operands) {
+        let _ = writeln!(
+            out,
+            "    product by {}, m{}n{columns}k{depth} of {}, {pending}",
+            mma.engine,
+            rows_of(mma.engine),
+            mma.operand
+        );
+        for (name, factor) in ["A", "B"].iter().zip(&product.factors) {
+            let Operand { copy, across, leading, stride, swizzle, .. } = match factor {
+                Factor::Shared(operand) => operand,
+                Factor::Held(held) => {
+                    let _ = writeln!(out, "    {name} is {}, in registers", held.name);
+                    continue;
+                }
+            };
             let way = if *across { "across k" } else { "along k" };
             let span =
                 if *swizzle == Swizzle::None { "no swizzle".to_owned() } else { format!("swizzle {}", swizzle.span()) };

@@ -19,8 +19,8 @@ use crate::program::{INLINE_LIMIT, Program, expressions};
 
 /// What is known of reads and indices at the points in question.
 pub trait Known {
-    /// Whether a read holds zero bits, if it is made: of its tensor, the element.
-    fn is_zero(&self, read: ValueId, parameter: u16, indices: &[Expr]) -> bool;
+    /// Whether a read takes zero bits, if it is made: of a tensor, or of what another stage holds, the element.
+    fn is_zero(&self, read: ValueId, source: Source, indices: &[Expr]) -> bool;
     /// Whether an element lies outside its tensor.
     fn is_outside(&self, parameter: u16, indices: &[Expr]) -> bool;
     /// Whether a comparison of indices holds at all of the points, or at none.
@@ -186,11 +186,11 @@ impl Evaluation<'_> {
                 let list = &algorithm.index_lists[indices.range()];
                 let exprs: Vec<Expr> = list.iter().map(|i| index(*i)).collect();
                 match source {
+                    _ if or.is_none() && self.known.is_zero(id, source, &exprs) => {
+                        number(ty, 0).map_or(Fact::Anything, Fact::Is)
+                    }
                     Source::Parameter(parameter) => match or {
                         Some(or) if self.known.is_outside(parameter, &exprs) => self.value(or, scope),
-                        None if self.known.is_zero(id, parameter, &exprs) => {
-                            number(ty, 0).map_or(Fact::Anything, Fact::Is)
-                        }
                         _ => Fact::Anything,
                     },
                     Source::Equation { .. } if or.is_some() => Fact::Anything,

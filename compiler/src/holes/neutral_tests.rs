@@ -10,9 +10,11 @@ use crate::syntax;
 struct Holes<'a>(&'a Program);
 
 impl Known for Holes<'_> {
-    fn is_zero(&self, _: ValueId, parameter: u16, _: &[Expr]) -> bool {
+    fn is_zero(&self, _: ValueId, source: Source, _: &[Expr]) -> bool {
+        let Source::Parameter(parameter) = source else { return false };
         ["x", "u", "n", "b"].contains(&&*self.0.parameters[usize::from(parameter)].name)
     }
+
     fn is_outside(&self, parameter: u16, _: &[Expr]) -> bool {
         &*self.0.parameters[usize::from(parameter)].name == "x"
     }

@@ -206,6 +206,9 @@ impl Guards {
         let mut terms = Terms::new(kernel, Plain(kernel));
         let (mut found, mut twice) = (SortedSet::new(), SortedSet::new());
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let (fact, decides) = match statement.kind.effects().inside {
                 Inside::If(branch) => {
                     let sides = std::iter::once(branch.then).chain(branch.otherwise);
@@ -265,7 +268,7 @@ impl Guards {
 
     /// The number of a fact that is followed.
     fn number(&self, fact: Fact) -> Option<usize> {
-        self.followed.binary_search_by_key(&fact, |(fact, _)| *fact).ok()
+        tilewright_sorted::find(&self.followed, |(fact, _)| fact, &fact).ok()
     }
 
     /// What a fact of an iteration is in the next one; none if that says nothing.

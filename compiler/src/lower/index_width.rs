@@ -195,9 +195,9 @@ fn largest(e: &Expr, facts: &Facts, tensors: &[Vec<Atom>]) -> i128 {
     })
 }
 
-/// That these are at most 2³¹ − 1, as far as it is not already known; none if they cannot all be.
-pub fn conditions(program: &Program, facts: &Facts, bounded: &[Expr]) -> Option<Vec<Constraint>> {
-    let mut needed: Vec<Expr> = Vec::new();
+/// What must be at most 2³¹ − 1 beside what was `needed` before, as far as it is not already known; none if not all can
+/// be.
+pub fn needed(facts: &Facts, mut needed: Vec<Expr>, bounded: &[Expr]) -> Option<Vec<Expr>> {
     for e in bounded {
         let e = facts.normal(e);
         if e.is_unknown() {
@@ -214,6 +214,11 @@ pub fn conditions(program: &Program, facts: &Facts, bounded: &[Expr]) -> Option<
         needed.retain(|other| !dominates(&e, other));
         needed.push(e);
     }
+    Some(needed)
+}
+
+/// That what is needed is so; none if it cannot be written down.
+pub fn conditions(program: &Program, facts: &Facts, needed: &[Expr]) -> Option<Vec<Constraint>> {
     needed.iter().map(|e| at_most(program, facts, e, LIMIT)).collect()
 }
 

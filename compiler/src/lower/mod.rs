@@ -121,7 +121,8 @@ pub fn lower(
     let name = &program.name.text;
     let mut entries = Vec::new();
     let bounds = index_width::bounds(program, facts, stages);
-    let is_narrow = index_width::conditions(program, facts, &bounds).is_some();
+    let narrow = index_width::needed(facts, Vec::new(), &bounds);
+    let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let mut placement = Placement::default();
     let mut build = |name: String, index: Type, staged: bool| {
@@ -139,22 +140,25 @@ pub fn lower(
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| grid_reduce::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
-    let mut in_32_bits = |name: String, staged: bool, more: &[Constraint]| {
+    let mut in_32_bits = |name: String, staged: bool, narrow: &[Expr], more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
-        let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
-        let conditions = index_width::conditions(program, facts, &all);
+        let needed = index_width::needed(facts, narrow.to_vec(), &width::needed(&kernel, &blocks));
+        let conditions = needed.and_then(|needed| index_width::conditions(program, facts, &needed));
         let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
         Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
     };
     // Elsewhere every thread reads the tensor.
     let filled = if is_staged { index_width::filled(program, facts, stages) } else { Vec::new() };
-    let first = if is_narrow { in_32_bits(name.clone(), is_staged, &filled)? } else { None };
+    let first = match &narrow {
+        Some(narrow) => in_32_bits(name.clone(), is_staged, narrow, &filled)?,
+        None => None,
+    };
     let mut is_left = true;
-    if let Some((is_any, entry)) = first {
+    if let (Some((is_any, entry)), Some(narrow)) = (first, &narrow) {
         entries.push(entry);
         is_left = !is_any;
         if !filled.is_empty() {
-            let plain = in_32_bits(format!("{name}_plain"), false, &[])?;
+            let plain = in_32_bits(format!("{name}_plain"), false, narrow, &[])?;
             is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
             entries.extend(plain.map(|(_, entry)| entry));
         }

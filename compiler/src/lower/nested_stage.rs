@@ -26,6 +26,7 @@ use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
 use crate::layout::XorSwizzle;
 use crate::plan::Analysed;
+use crate::plan::product::Product;
 use crate::plan::roles::ProducerConsumers;
 use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
 
@@ -107,7 +108,11 @@ impl Instance<'_> {
         let all: Vec<Expr> = (0..indices.len()).map(|n| Family::PLACEHOLDER.expr(n)).collect();
         let coordinate = |c: &Along| {
             if c.step == 1 && self.stage.is_of_coordinates(layout) {
-                return c.at(&all);
+                let [dim] = c.dims[..] else { return c.at(&all) };
+                // What the index has in common with the start is taken off before anything is multiplied.
+                let (index, start) = (b.index_convert(indices[dim], ty), value(b, &c.start, indices, &[]));
+                at.push(b.index_sub(index, start));
+                return Family::PLACEHOLDER.expr(at.len() - 1);
             }
             // In normal form the dividend would be far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s
             // there.
@@ -183,8 +188,8 @@ pub(super) fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
 
 impl<'a> Nest<'a, '_> {
     /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads. Whether
-    /// one of them is shared by blocks: then the branch is open in which this block is the last of them, for all that
-    /// is after.
+    /// one of them is shared by blocks, and this role arrives: then the branch is open in which this block is the last
+    /// of them, for all that is after.
     pub(super) fn begin_stages(&mut self, point: &Point, k: usize) -> bool {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         // What is fetched depends on no other stage. Roles hand it over like others.
@@ -201,7 +206,9 @@ impl<'a> Nest<'a, '_> {
                 None => self.instance(point, at),
             }
         }
-        shared.is_some()
+        // Another role has nothing to do after it.
+        let is_own = |at: usize| self.around.role.is_none() || self.around.stages[at].stage.role == self.around.role;
+        shared.is_some_and(is_own)
     }
 
     /// Whether a stage is another one of `among` or reads what that holds, itself or through others of them.
@@ -242,9 +249,11 @@ impl<'a> Nest<'a, '_> {
                 self.begin_lifetime(at, slot)
             }
             false => {
-                let count = registers(stage);
+                let (count, fills) = (registers(stage), self.is_filled(at));
                 let mut variables = |ty| {
-                    let variables: Vec<VariableId> = (0..count).map(|_| self.b.unset(ty)).collect();
+                    let zero = self.b.literal(ty, 0);
+                    let mut one = || if fills { self.b.variable(zero) } else { self.b.unset(ty) };
+                    let variables: Vec<VariableId> = (0..count).map(|_| one()).collect();
                     self.b.debug_name(&stage.name, &variables);
                     variables
                 };
@@ -258,6 +267,17 @@ impl<'a> Nest<'a, '_> {
         self.compute(at, &instance);
         self.close(opened);
         self.values.instances.push(instance);
+    }
+
+    /// Whether elements that a stage in registers leaves out are 0: those of a factor, of which tensor cores read all
+    /// that a tile has.
+    fn is_filled(&self, at: usize) -> bool {
+        let stages = self.around.stages;
+        let is_read = |other: &Analysed| other.product.iter().flat_map(Product::held).any(|held| held.stage == at);
+        let Analysed { stage, holes, fragment, .. } = &stages[at];
+        let tests =
+            fragment.is_none() && !(stage.limits.is_empty() && stage.members.is_empty() && holes.kept.is_empty());
+        tests && stages.iter().any(is_read)
     }
 
     /// Runs the outputs that stand beside this one inside `k` loops: they read what stands there, too.

@@ -5,6 +5,9 @@
 //! execution of theirs: it was not in the last one. And those around the present place that have begun another
 //! iteration since: this is not their first one since then. So of loops that are around both and have begun nothing
 //! since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
+//!
+//! This file is longer than 500 lines: lists of accesses, what happened to a buffer, to a cluster and to all are joined
+//! and compared alike.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -176,13 +179,24 @@ impl Accesses {
         known.is_ok_and(|at| self.0[at].1 == Sharing::Thread)
     }
 
-    /// Whether adding others changes nothing.
+    /// Whether adding others changes nothing. Both are in order, and what stands for all of a group is its last one.
     fn has_all(&self, others: &Self) -> bool {
-        let has = |(access, among): &(Access, Sharing)| {
-            let known = self.find(*access).or_else(|_| self.find(Access::anywhere(access.group)));
-            known.is_ok_and(|at| self.0[at].1 <= *among)
-        };
-        self.0 == others.0 || others.0.iter().all(has)
+        let own = &self.0[..];
+        let mut at = 0;
+        for (access, among) in &others.0 {
+            let key = access.key();
+            while at < own.len() && own[at].0.key() < key {
+                at += 1;
+            }
+            if at == own.len() || own[at].1 > *among {
+                return false;
+            }
+            let known = own[at].0;
+            if known.key() != key && (known.group != access.group || !known.is_anywhere()) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Adds others.
@@ -256,12 +270,31 @@ impl Uses {
     }
 
     fn has_all(&self, others: &Self) -> bool {
-        self.over().chain([&self.flying]).zip(others.over().chain([&others.flying])).all(|(a, b)| a.has_all(b))
+        let all = |own: &[Accesses], others: &[Accesses]| {
+            for (n, accesses) in others.iter().enumerate() {
+                if !own[n].has_all(accesses) {
+                    return false;
+                }
+            }
+            true
+        };
+        all(&self.used, &others.used)
+            && all(&self.stale, &others.stale)
+            && self.written.has_all(&others.written)
+            && self.landed.has_all(&others.landed)
+            && self.flying.has_all(&others.flying)
     }
 
     fn join(&mut self, other: &Self) {
         self.over_mut().zip(other.over()).for_each(|(a, b)| a.join(b));
         self.flying.join(&other.flying);
+    }
+}
+
+/// What one of two lists has.
+fn or(own: &mut [bool], others: &[bool]) {
+    for (n, other) in others.iter().enumerate() {
+        own[n] |= other;
     }
 }
 
@@ -290,7 +323,6 @@ impl InCluster {
 
     /// What happened on either of two paths.
     pub fn join(&mut self, other: &Self) {
-        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.begun |= other.begun;
         self.told |= other.told;
         or(&mut self.touched, &other.touched);
@@ -472,12 +504,13 @@ impl Since {
 
     /// What happened on either of two paths.
     pub fn join(&mut self, other: &Self) {
-        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.in_cluster.join(&other.in_cluster);
         self.ready |= other.ready;
-        let is_new = |(own, others): &(&mut Rc<Uses>, &Rc<Uses>)| !Rc::ptr_eq(own, others) && !own.has_all(others);
-        for (own, others) in self.buffers.iter_mut().zip(&other.buffers).filter(is_new) {
-            Rc::make_mut(own).join(others);
+        for (n, others) in other.buffers.iter().enumerate() {
+            let own = &mut self.buffers[n];
+            if !Rc::ptr_eq(own, others) && !own.has_all(others) {
+                Rc::make_mut(own).join(others);
+            }
         }
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);

@@ -74,6 +74,9 @@ impl Conflicts {
         let mut renewed = vec![false; count];
         let mut foreign = vec![false; count];
         for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
+            if statement.kind.only_computes() {
+                continue;
+            }
             if let StatementKind::LifetimeStart { buffer, .. } = statement.kind {
                 renewed[buffer.index()] = true;
             }
@@ -110,6 +113,9 @@ impl Conflicts {
     /// What is live before a region, from what is live after it.
     fn region(&mut self, kernel: &Kernel, region: RegionId, live: &mut Vec<bool>) {
         for statement in kernel.region(region).statements.iter().rev() {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let effects = statement.kind.effects();
             match effects.inside {
                 Inside::Nothing => {

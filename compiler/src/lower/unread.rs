@@ -11,7 +11,7 @@ pub(super) fn without_unread(mut kernel: Kernel) -> Kernel {
         None => true,
     };
     for region in &mut kernel.regions {
-        region.statements.retain(|statement| statement.kind.effects().accesses().all(is_read));
+        region.statements.retain(|s| s.kind.only_computes() || s.kind.effects().accesses().all(is_read));
     }
     kernel
 }

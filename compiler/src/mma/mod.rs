@@ -1,10 +1,11 @@
-//! How tensor cores read the factors of a product: the descriptor of each, or why there is none.
+//! How tensor cores read the factors of a product: the descriptor or the registers of each, or why there are none.
 //!
 //! **Property.** For every tile that a warpgroup has, the place of each element of a factor in its copy is the one that
 //! the descriptor says, counted from the place of the tile's first element. **Formula.** Along each axis of the copy
 //! the offset of an element depends on rows (columns) or on terms, not on both; so its place is a sum f(x) + g(k). The
 //! steps of a descriptor are read off f and g, and then compared with them for all x, k and tiles
 //! ([`Descriptor::offset`]). Swizzles act on addresses, on both sides. **Approximation.** None: tiles are enumerated.
+//! That threads hold a left factor in the registers that an instruction reads it from, `schedule::held_reads` has seen.
 //!
 //! [`Descriptor::offset`]: tilewright_kernel::descriptor::Descriptor::offset
 //!
@@ -12,6 +13,7 @@
 //! elements that nobody reads, and holes along terms must be zero (`tma::demand`). Every warpgroup of the block or role
 //! comes.
 
+mod fragment;
 mod operand;
 
 use tilewright_kernel::algorithm::{Algorithm, Value, ValueId};
@@ -20,8 +22,8 @@ use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHol
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::Var;
-use crate::kernel_ir::Wgmma;
-use crate::plan::product::{Operand, Product};
+use crate::kernel_ir::{MmaSync, Wgmma};
+use crate::plan::product::{Factor, Operand, Product};
 use crate::plan::staged::Way;
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::expressions;
@@ -35,21 +37,32 @@ use operand::Tiles;
 pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics) {
     let copies = analysed.iter().flat_map(|a| &a.staged).filter(|staged| staged.way == Way::Load);
     let copied: Vec<u16> = copies.map(|staged| staged.parameter).collect();
-    for stage in analysed.iter_mut().filter(|a| a.stage.product.is_some()) {
-        let Some(mma) = stage.stage.product.clone() else { continue };
-        if let Some(found) = product(stage, &mma, (roles, &copied), diags) {
-            stage.product = Some(found);
+    for at in 0..analysed.len() {
+        let Some(mma) = analysed[at].stage.product.clone() else { continue };
+        if let Some((found, waived)) = product((analysed, at), &mma, (roles, &copied), diags) {
+            let own = &mut analysed[at];
+            own.product = Some(found);
+            own.waived.extend(waived);
+            own.waived.sort_by_key(|w| w.predicate);
+        }
+    }
+    let products: Vec<Product> = analysed.iter().filter_map(|a| a.product.clone()).collect();
+    for (is_right, factor) in products.iter().flat_map(|product| [false, true].into_iter().zip(&product.factors)) {
+        if let Factor::Held(factor) = factor {
+            analysed[factor.stage].fragment = fragment::of(analysed, factor, is_right);
         }
     }
 }
 
-/// The product of a stage, where these tensors have copies.
+/// The product of the stage with a position, where these tensors have copies, and the predicates that are waived for
+/// it.
 fn product(
-    analysed: &mut Analysed,
+    (all, at): (&[Analysed], usize),
     mma: &Mma,
     (roles, copied): (&[Role], &[u16]),
     diags: &mut Diagnostics,
-) -> Option<Product> {
+) -> Option<(Product, Vec<Waiver>)> {
+    let analysed = &all[at];
     let stage = &analysed.stage;
     let name = || stage.name.clone();
     let serial = mma.serial();
@@ -86,7 +99,7 @@ fn product(
     let mut found = None;
     for columns in columns(analysed, mma) {
         let mut problems = Diagnostics::default();
-        found = operands(&Tiles { analysed, mma, columns, copied }, factors, &mut problems)
+        found = operands(&Tiles { all, at, mma, columns, copied }, factors, &mut problems)
             .map(|operands| (columns, operands));
         let is_layout = problems.found().iter().any(|problem| problem.code == Code::TW0803);
         if found.is_some() {
@@ -97,48 +110,52 @@ fn product(
             break;
         }
     }
-    let Some((columns, [a, b])) = found else {
+    let Some((columns, factors)) = found else {
         diags.append(refused.unwrap_or_default());
         return None;
     };
-    holes(analysed, mma, diags)?;
-    if mma.inflight > 0 && ![&a, &b].into_iter().all(|operand| is_ahead(analysed, mma, operand)) {
-        let (stage, problem) = (analysed.stage.name.clone(), ProductProblem::Alone);
-        diags.report(NoSuchProduct { stage, axis: None, problem, span: mma.span });
+    let waived = holes(analysed, mma, diags)?;
+    let product = Product { factors, columns };
+    let problem = match product.held().next() {
+        _ if mma.inflight == 0 => None,
+        Some(held) => Some(ProductProblem::Rewritten(held.name.clone())),
+        None => {
+            let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead(analysed, mma, o)).collect();
+            let is_right = ahead.contains(&Some(true)) && !ahead.contains(&Some(false));
+            (!is_right).then_some(ProductProblem::Alone)
+        }
+    };
+    if let Some(problem) = problem {
+        diags.report(NoSuchProduct { stage: name(), axis: None, problem, span: mma.span });
         return None;
     }
-    Some(Product { operands: [a, b], columns })
+    Some((product, waived))
 }
 
-/// Both factors.
-fn operands(tiles: &Tiles<'_>, factors: [ValueId; 2], diags: &mut Diagnostics) -> Option<[Operand; 2]> {
-    let mut operands: [Option<Operand>; 2] = [None, None];
+/// Both factors, the one with the rows first.
+fn operands(tiles: &Tiles<'_>, factors: [ValueId; 2], diags: &mut Diagnostics) -> Option<[Factor; 2]> {
+    let mut found: [Option<Factor>; 2] = [None, None];
     for factor in factors {
-        let (at, operand) = tiles.operand(factor, diags)?;
-        if operands[at].is_some() {
-            let stage = &tiles.analysed.stage;
-            let (span, factor) = (tiles.mma.span, stage.program.value_spans[factor as usize]);
-            let (problem, tensor) = (OperandProblem::Axes, Some(operand.copy.clone()));
-            diags.report(OperandPlace { stage: stage.name.clone(), tensor, problem, at: None, span, factor });
+        let (has_columns, operand) = tiles.operand(factor, diags)?;
+        if found[usize::from(has_columns)].replace(operand).is_some() {
+            tiles.refuse(factor, OperandProblem::Axes, diags);
             return None;
         }
-        operands[at] = Some(operand);
     }
-    let [Some(a), Some(b)] = operands else { return None };
-    Some([a, b])
+    let [Some(left), Some(right)] = found else { return None };
+    Some([left, right])
 }
 
 /// Whether another role fills slots of a factor while a group of products that reads another one is under way: in a
-/// ring, at the loop around the products.
-fn is_ahead(analysed: &Analysed, mma: &Mma, operand: &Operand) -> bool {
+/// ring, at the loop around the products. None if its copy stands around all loops of the stage: it stays till their
+/// end.
+fn is_ahead(analysed: &Analysed, mma: &Mma, operand: &Operand) -> Option<bool> {
     let stage = &analysed.stage;
-    let Some(staged) = analysed.staged.iter().find(|s| s.is_for(operand.parameter, Some(operand.read))) else {
-        return false;
-    };
+    let staged = analysed.staged.iter().find(|s| s.is_for(operand.parameter, Some(operand.read)))?;
     let serial = mma.serial();
     let mut loops = stage.sequence().into_iter().take_while(|leaf| !serial.contains(leaf));
     let is_around = loops.by_ref().last() == Some(staged.attach.leaf) && stage.is_rolled(staged.attach.leaf);
-    staged.role.is_some() && staged.role != stage.role && staged.ring > mma.inflight && is_around
+    Some(staged.role.is_some() && staged.role != stage.role && staged.ring > mma.inflight && is_around)
 }
 
 /// How many columns an instruction may have, the most first: those that divide the stage's.
@@ -146,8 +163,10 @@ fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> 
     let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
     let all = u32::try_from(eights * 8).unwrap_or(8);
     let operand = mma.operand;
+    let of_warp = (!mma.is_async()).then_some(MmaSync::COLUMNS);
     let most = (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n);
-    most.filter(move |n| all.is_multiple_of(*n) && Wgmma::has_columns(operand, *n))
+    let of_warpgroup = most.filter(move |n| all.is_multiple_of(*n) && Wgmma::has_columns(operand, *n));
+    of_warp.into_iter().chain(of_warpgroup)
 }
 
 /// The two reads of a `dot`, conversions aside.
@@ -167,21 +186,23 @@ fn factors(algorithm: &Algorithm, reduction: ValueId) -> Option<[ValueId; 2]> {
 fn threads(analysed: &Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnostics) -> Option<()> {
     let stage = &analysed.stage;
     let digits = schedule::digits(stage);
-    let [warp, row, quad] = mma.threads();
-    let is_own = |leaf: AxisId| [warp, row, quad].contains(&leaf);
+    let (warp, row, quad) = (mma.rows.warp, mma.rows.row, mma.columns.quad);
+    let is_own = |leaf: AxisId| mma.threads().any(|own| own == leaf);
     let at = |leaf: AxisId| digits.iter().find(|d| d.leaf == leaf).map(|d| (d.stride, d.low));
     let warps = i128::from(WARP);
-    let in_place = at(warp) == Some((warps, 0)) && at(row) == Some((4, 0)) && at(quad) == Some((1, 0));
-    let group = i128::from(WARPGROUP);
+    let in_place =
+        warp.is_none_or(|warp| at(warp) == Some((warps, 0))) && at(row) == Some((4, 0)) && at(quad) == Some((1, 0));
+    let (unit, threads) = if mma.is_async() { (Unit::Warpgroup, WARPGROUP) } else { (Unit::Warp, WARP) };
+    let group = i128::from(threads);
     let outer = digits.iter().filter(|d| !is_own(d.leaf));
     let whole = outer.clone().all(|d| d.stride % group == 0 && d.low % group == 0);
     let busy = outer.fold(group, |busy, d| busy * d.extent);
     let block = stage.distribution.block;
     let first = stage.role.and_then(|role| roles.get(role)).map_or(0, |role| role.range().start);
-    let aligned = first.is_multiple_of(WARPGROUP / WARP);
+    let aligned = first.is_multiple_of(threads / WARP);
     let own = stage.owner.threads().unwrap_or(block.into());
     let partial = digits.iter().any(|d| d.is_partial) || busy != own;
-    if in_place && whole && aligned && !partial && stage.owner <= Unit::Warpgroup {
+    if in_place && whole && aligned && !partial && stage.owner <= unit {
         return Some(());
     }
     let role = role_name(&stage.program, stage.role).map(str::to_owned);
@@ -191,13 +212,15 @@ fn threads(analysed: &Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnosti
         role,
         busy: busy * i128::from(block) / own.max(1),
         first,
+        unit,
         span: mma.span,
     });
     None
 }
 
-/// Whether what a tile has beside the elements that are asked for does no harm; predicates are waived for that.
-fn holes(analysed: &mut Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<()> {
+/// The predicates that are waived because what a tile has beside the elements that are asked for does no harm; none
+/// after a report that it does.
+fn holes(analysed: &Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<Vec<Waiver>> {
     let stage = &analysed.stage;
     let names = |v: Var| stage.program.dim_name(v as u16).to_owned();
     let refuse = |condition: Option<String>, diags: &mut Diagnostics| {
@@ -220,15 +243,13 @@ fn holes(analysed: &mut Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<
             continue;
         }
         let depends = |leaf: &AxisId| stage.domain.depends_on(predicate.axis, *leaf);
-        if mma.serial().iter().any(depends) || mma.threads().iter().any(depends) {
+        if mma.serial().iter().any(depends) || mma.threads().any(|leaf| depends(&leaf)) {
             let extent = axis.extent.show(&names);
             refuse(Some(format!("{} < {extent}", axis.name)), diags);
             return None;
         }
     }
-    analysed.waived.extend(waived);
-    analysed.waived.sort_by_key(|w| w.predicate);
-    Some(())
+    Some(waived)
 }
 
 /// The span of a read.

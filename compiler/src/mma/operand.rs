@@ -1,26 +1,31 @@
-//! One factor of a product: its copy, and the descriptor of its tiles.
+//! One factor of a product: its copy, and the descriptor of its tiles; or the registers that hold it.
 
-use tilewright_kernel::algorithm::ValueId;
+use tilewright_kernel::algorithm::{Source, Value, ValueId};
 use tilewright_kernel::descriptor::Descriptor;
 use tilewright_kernel::tensor_map::{GRANULE, Swizzle};
 
 use super::{span_of, tensor_of};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{OperandLayout, OperandPlace, OperandProblem};
-use crate::domain::{AxisId, Numbers};
+use crate::domain::{AxisId, Numbers, Symbolic};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::Wgmma;
 use crate::plan::Analysed;
-use crate::plan::product::Operand;
+use crate::plan::product::{Factor, Held, Operand};
+use crate::plan::roles::copies_around;
 use crate::plan::staged::{Part, Staged};
-use crate::schedule::Mma;
+use crate::schedule::accesses::StageRead;
+use crate::schedule::{self, Mma, Reads, Stage, leaves_at};
+use crate::source::ast::Place;
 
 /// Combinations of loops around a tile that are looked at.
 const MOST_TILES: i128 = 4096;
 
 /// The tiles of a product.
 pub(super) struct Tiles<'a> {
-    pub analysed: &'a Analysed,
+    /// All stages, and the position of the one with the product.
+    pub all: &'a [Analysed],
+    pub at: usize,
     pub mma: &'a Mma,
     /// Columns of an instruction.
     pub columns: u32,
@@ -39,55 +44,104 @@ struct Along {
 type Digit = (AxisId, i128);
 
 impl Tiles<'_> {
-    /// The factor that a read is: whether it has the columns, and how its tiles lie.
-    pub fn operand(&self, read: ValueId, diags: &mut Diagnostics) -> Option<(usize, Operand)> {
-        let Self { analysed, mma, .. } = self;
-        let stage = &analysed.stage;
-        let access = analysed.accesses.iter().find(|a| a.value == Some(read) && a.in_terms && !a.is_write);
-        let tensor = access.and_then(|access| tensor_of(analysed, access.parameter));
-        let refuse = |problem: OperandProblem, diags: &mut Diagnostics| {
-            diags.report(OperandPlace {
-                stage: stage.name.clone(),
-                tensor: tensor.clone(),
-                problem,
-                at: self.loop_of_terms(),
-                span: mma.span,
-                factor: span_of(analysed, read),
-            });
-        };
-        let Some(access) = access else {
-            refuse(OperandProblem::NoCopy, diags);
-            return None;
-        };
-        let Some(staged) = analysed.staged.iter().find(|s| s.is_for(access.parameter, Some(read))) else {
-            let is_elsewhere = self.copied.contains(&access.parameter);
-            refuse(if is_elsewhere { OperandProblem::Elsewhere } else { OperandProblem::NoCopy }, diags);
-            return None;
-        };
-        let offsets: Vec<Expr> =
-            staged.places(&access.indices).iter().map(|(_, offset)| stage.facts.normal(offset)).collect();
-        let depends = |leaves: &[Digit]| {
-            let vars: Vec<Var> = leaves.iter().filter_map(|(leaf, _)| self.var(*leaf)).collect();
-            offsets.iter().any(|e| e.vars().iter().any(|v| vars.contains(v)))
-        };
-        let (rows, columns, terms) = (self.rows(), self.columns(), self.terms());
-        let (at, own) = match (depends(&rows), depends(&columns), depends(&terms)) {
-            (true, false, true) => (0, rows),
-            (false, true, true) => (1, columns),
-            _ => {
-                refuse(OperandProblem::Axes, diags);
-                return None;
+    fn analysed(&self) -> &Analysed {
+        &self.all[self.at]
+    }
+
+    /// Says that a read is no factor that tensor cores find.
+    pub fn refuse(&self, read: ValueId, problem: OperandProblem, diags: &mut Diagnostics) {
+        let analysed = self.analysed();
+        let tensor = match analysed.stage.program.algorithm.values[read as usize] {
+            Value::Read { source: Source::Parameter(parameter), .. } => tensor_of(analysed, parameter),
+            Value::Read { source: Source::Equation { equation, component }, .. } => {
+                let algorithm = &analysed.stage.program.algorithm;
+                let components = algorithm.equations[usize::from(equation)].components.range();
+                Some(algorithm.components[components][usize::from(component)].name.to_string())
             }
+            _ => None,
         };
+        diags.report(OperandPlace {
+            stage: analysed.stage.name.clone(),
+            tensor,
+            problem,
+            at: self.loop_of_terms(),
+            span: self.mma.span,
+            factor: span_of(analysed, read),
+        });
+    }
+
+    /// The factor that a read is, and whether it has the columns; none after a report.
+    pub fn operand(&self, read: ValueId, diags: &mut Diagnostics) -> Option<(bool, Factor)> {
+        let analysed = self.analysed();
+        let held = analysed.reads.iter().find(|r| r.value == read && r.in_terms);
+        let found = match held {
+            Some(held) => self.held(held),
+            None if !self.mma.is_async() => {
+                let values = &analysed.stage.program.algorithm.values;
+                let is_computed = matches!(values[read as usize], Value::Read { source: Source::Equation { .. }, .. });
+                Err(OperandProblem::NotHeld { is_computed })
+            }
+            None => self.in_copy(read, diags)?,
+        };
+        found.map_err(|problem| self.refuse(read, problem, diags)).ok()
+    }
+
+    /// The factor that another stage holds.
+    fn held(&self, read: &StageRead) -> Result<(bool, Factor), OperandProblem> {
+        let analysed = self.analysed();
+        let at = |n: usize| self.all.get(n).map(|a| &a.stage);
+        let taken = schedule::taken(&at, self.at, (read.source, read.value), true).ok_or(OperandProblem::NoCopy)?;
+        let held = &self.all[taken].stage;
+        if held.place != Place::Registers {
+            return Err(OperandProblem::Stored);
+        }
+        let has_columns = self.mma.has_columns(&analysed.stage, &read.indices).ok_or(OperandProblem::Axes)?;
+        if has_columns && self.mma.is_async() {
+            return Err(OperandProblem::Right);
+        }
+        let own = self.mma.reader_of_factor(&analysed.stage, has_columns);
+        let Stage { domain, facts, .. } = &own.stage;
+        let symbolic = Symbolic::new(domain, facts);
+        let range = |v: Var| match symbolic.variables.iter().find(|leaf| leaf.var == v) {
+            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
+            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
+        };
+        let reads = Reads { domain, symbolic: &symbolic, facts, range: &range };
+        let held = Held {
+            stage: taken,
+            name: held.name.clone(),
+            source: read.source,
+            read: read.value,
+            leaves: leaves_at(held, &own.read(read).indices, reads),
+            tiles: own.tiles,
+            registers: own.registers,
+        };
+        Ok((has_columns, Factor::Held(held)))
+    }
+
+    /// The factor that a copy in shared memory holds; none after a report.
+    fn in_copy(&self, read: ValueId, diags: &mut Diagnostics) -> Option<Result<(bool, Factor), OperandProblem>> {
+        let analysed = self.analysed();
+        let access = analysed.accesses.iter().find(|a| a.value == Some(read) && a.in_terms && !a.is_write);
+        let Some(access) = access else { return Some(Err(OperandProblem::NoCopy)) };
+        let copies = copies_around(self.all, self.at);
+        let Some(staged) = copies.into_iter().find(|s| s.is_for(access.parameter, Some(read))) else {
+            let is_elsewhere = self.copied.contains(&access.parameter);
+            return Some(Err(if is_elsewhere { OperandProblem::Elsewhere } else { OperandProblem::NoCopy }));
+        };
+        let facts = &analysed.stage.facts;
+        let offsets: Vec<Expr> = staged.places(&access.indices).iter().map(|(_, e)| facts.normal(e)).collect();
+        let Some(has_columns) = self.mma.has_columns(&analysed.stage, &offsets) else {
+            return Some(Err(OperandProblem::Axes));
+        };
+        let (at, own) = if has_columns { (1, self.columns()) } else { (0, self.rows()) };
+        let terms = self.terms();
         let bytes = i128::from(staged.element.bytes());
         let counts = [[Wgmma::ROWS, self.columns][at], Wgmma::depth(staged.element.bytes())];
         let along = self.along(staged, &offsets, [(&own, counts[0]), (&terms, counts[1])]);
         let [x, k] = match along {
             Ok(found) => found,
-            Err(problem) => {
-                refuse(problem, diags);
-                return None;
-            }
+            Err(problem) => return Some(Err(problem)),
         };
         let found = [false, true].into_iter().find_map(|across| fit(staged.swizzle, across, bytes, [&x, &k]));
         let Some(Descriptor { leading, stride, swizzle, .. }) = found.map(|found| found.0) else {
@@ -97,14 +151,16 @@ impl Tiles<'_> {
         let across = found.is_some_and(|found| found.1);
         let copy = staged.name.clone();
         let parameter = access.parameter;
-        Some((at, Operand { parameter, read, copy, across, leading, stride, swizzle }))
+        let operand = Operand { parameter, read, copy, across, leading, stride, swizzle };
+        Some(Ok((has_columns, Factor::Shared(operand))))
     }
 
     /// The digits of a row in its tile, and the tiles.
     fn rows(&self) -> Vec<Digit> {
         let rows = self.mma.rows;
         let tiles = rows.tiles.map(|tiles| (tiles, i128::from(Wgmma::ROWS)));
-        tiles.into_iter().chain([(rows.warp, 16), (rows.half, 8), (rows.row, 1)]).collect()
+        let warp = rows.warp.map(|warp| (warp, 16));
+        tiles.into_iter().chain(warp).chain([(rows.half, 8), (rows.row, 1)]).collect()
     }
 
     fn columns(&self) -> Vec<Digit> {
@@ -119,13 +175,13 @@ impl Tiles<'_> {
 
     /// The variable of a leaf.
     fn var(&self, leaf: AxisId) -> Option<Var> {
-        let at = self.analysed.stage.domain.leaves.iter().position(|l| *l == leaf)?;
-        self.analysed.symbolic.variables.get(at).map(|leaf| leaf.var)
+        let at = self.analysed().stage.domain.leaves.iter().position(|l| *l == leaf)?;
+        self.analysed().symbolic.variables.get(at).map(|leaf| leaf.var)
     }
 
     /// The loop over terms around the product, as a place for copies.
     fn loop_of_terms(&self) -> Option<String> {
-        let stage = &self.analysed.stage;
+        let stage = &self.analysed().stage;
         let first = stage.domain.leaves.iter().position(|leaf| self.mma.serial().contains(leaf))?;
         let outer = stage.domain.leaves[..first].iter().rev();
         let leaf = outer.copied().find(|leaf| stage.domain.axes[*leaf].binding.is_sequential())?;
@@ -161,7 +217,7 @@ impl Tiles<'_> {
         (digits, count): (&[Digit], u32),
         own: &[bool],
     ) -> Result<Along, OperandProblem> {
-        let variables = &self.analysed.symbolic.variables;
+        let variables = &self.analysed().symbolic.variables;
         let mut around: Vec<(Var, i128)> = Vec::new();
         for v in offsets.iter().zip(own).filter(|(_, own)| **own).flat_map(|(e, _)| e.vars()) {
             let known = variables.iter().find(|leaf| leaf.var == v).and_then(|leaf| leaf.extent.as_constant());
@@ -172,7 +228,7 @@ impl Tiles<'_> {
                 None => return Err(OperandProblem::Unknown),
             }
         }
-        let extent = |leaf: AxisId| self.analysed.stage.domain.axes[leaf].extent.as_constant().unwrap_or(1);
+        let extent = |leaf: AxisId| self.analysed().stage.domain.axes[leaf].extent.as_constant().unwrap_or(1);
         let all: i128 = digits.iter().map(|(leaf, _)| extent(*leaf)).product();
         let tiles = all / i128::from(count);
         let several: i128 = around.iter().map(|a| a.1).product::<i128>() * tiles;
@@ -181,20 +237,23 @@ impl Tiles<'_> {
         }
         let layout = staged.layout(Swizzle::None);
         let bytes = i128::from(staged.element.bytes());
-        let place = |outer: i128, index: i128| -> Result<i128, OperandProblem> {
+        let digits: Vec<(Var, i128, i128)> =
+            digits.iter().filter_map(|(leaf, unit)| Some((self.var(*leaf)?, *unit, extent(*leaf)))).collect();
+        // Every variable of the offsets is one of these.
+        let named = digits.iter().map(|digit| digit.0).chain(around.iter().map(|a| a.0));
+        let mut values = vec![0; named.max().map_or(0, |last| last as usize + 1)];
+        let mut place = |outer: i128, index: i128| -> Result<i128, OperandProblem> {
             let mut rest = outer;
-            let mut values: Vec<(Var, i128)> = Vec::with_capacity(around.len() + digits.len());
             for (v, extent) in &around {
-                values.push((*v, rest % extent));
+                values[*v as usize] = rest % extent;
                 rest /= extent;
             }
-            for (leaf, unit) in digits {
-                values.extend(self.var(*leaf).map(|v| (v, index / unit % extent(*leaf))));
+            for (v, unit, extent) in &digits {
+                values[*v as usize] = index / unit % extent;
             }
-            let value = |v: Var| values.iter().find(|known| known.0 == v).map(|known| Expr::constant(known.1));
             let mut at = vec![0; offsets.len()];
             for (n, e) in offsets.iter().enumerate().filter(|(n, _)| own[*n]) {
-                let offset = e.substitute(&value).as_constant().ok_or(OperandProblem::Unknown)?;
+                let offset = e.eval(&values).ok_or(OperandProblem::Unknown)?;
                 let axis = &staged.axes[n];
                 if offset < 0 || offset >= axis.boxes() * axis.boxed.box_size {
                     return Err(OperandProblem::Outside);

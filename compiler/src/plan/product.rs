@@ -1,25 +1,53 @@
-//! A product that tensor cores compute: its factors in shared memory.
+//! A product that tensor cores compute: its factors in shared memory or in registers.
 
-use tilewright_kernel::algorithm::ValueId;
+use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::tensor_map::Swizzle;
+
+use crate::domain::AxisId;
+use crate::extent::{Expr, Var};
 
 /// A `dot` as products of tiles: see [`Mma`](crate::schedule::Mma).
 #[derive(Clone, Debug)]
 pub struct Product {
     /// The factor with the rows, and the one with the columns.
-    pub operands: [Operand; 2],
+    pub factors: [Factor; 2],
     /// Columns of an instruction.
     pub columns: u32,
 }
 
 impl Product {
-    /// Whether a read is one of its factors.
+    /// Its factors in shared memory.
+    pub fn operands(&self) -> impl Iterator<Item = &Operand> {
+        self.factors.iter().filter_map(|factor| match factor {
+            Factor::Shared(operand) => Some(operand),
+            Factor::Held(_) => None,
+        })
+    }
+
+    /// Those that registers hold.
+    pub fn held(&self) -> impl Iterator<Item = &Held> {
+        self.factors.iter().filter_map(|factor| match factor {
+            Factor::Held(held) => Some(held),
+            Factor::Shared(_) => None,
+        })
+    }
+
+    /// Whether a read is one of its factors in shared memory.
     pub fn reads(&self, read: ValueId) -> bool {
-        self.operands.iter().any(|operand| operand.read == read)
+        self.operands().any(|operand| operand.read == read)
     }
 }
 
-/// A factor, and how its tiles lie in the copy that holds them.
+/// A factor of a product.
+#[derive(Clone, Debug)]
+pub enum Factor {
+    /// It is in shared memory.
+    Shared(Operand),
+    /// Registers hold it.
+    Held(Held),
+}
+
+/// A factor in shared memory, and how its tiles lie in the copy that holds them.
 #[derive(Clone, Debug)]
 pub struct Operand {
     /// The tensor.
@@ -36,4 +64,54 @@ pub struct Operand {
     pub stride: u32,
     /// How chunks are exchanged.
     pub swizzle: Swizzle,
+}
+
+/// A factor that another stage holds in registers, of each thread what it has of the tile.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The position of that stage.
+    pub stage: usize,
+    /// Its name, for readers.
+    pub name: String,
+    /// What is read.
+    pub source: Source,
+    /// The read.
+    pub read: ValueId,
+    /// The leaves of that stage at the element that a thread has in a register: over the loops around the product, and
+    /// these variables.
+    pub leaves: Vec<Expr>,
+    /// What numbers tiles of rows or columns, and steps along the terms, if there are several.
+    pub tiles: [Option<Var>; 2],
+    /// What numbers registers in a tile: terms in groups of 16 bytes, halves of a warp's rows, terms in a register of
+    /// 32 bits.
+    pub registers: [Option<Var>; 3],
+}
+
+/// How lanes load a factor from a tile in shared memory.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    /// The read of the tile.
+    pub read: ValueId,
+    /// What is read.
+    pub source: Source,
+    /// The instruction that a warp loads it with, if it lies as that reads it; else each lane loads its own.
+    pub matrices: Option<Matrices>,
+}
+
+/// How a warp loads a fragment as matrices of eight rows of 16 bytes.
+#[derive(Clone, Debug)]
+pub struct Matrices {
+    /// The leaf of the lanes in fours, and that of the lanes of four.
+    pub lanes: [AxisId; 2],
+    /// The leaf of elements that share a register, if there are several.
+    pub term: Option<AxisId>,
+    /// Elements that do.
+    pub each: u32,
+    /// The loops over matrices, outermost first, each with its iterations and the registers from one to the next: in
+    /// the order in which products read these.
+    pub loops: Vec<(AxisId, i128, i128)>,
+    /// Matrices of an instruction.
+    pub count: u32,
+    /// Whether rows of the matrices in memory are along the lanes in fours.
+    pub transposed: bool,
 }

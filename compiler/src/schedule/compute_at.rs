@@ -43,6 +43,20 @@ pub(super) struct Inner<'a> {
 }
 
 impl Inner<'_> {
+    /// Whether an instance is a tile of tensor cores: its elements are dealt out as these have them, or they read it,
+    /// or it is like another one that is, or threads fetch it for one.
+    fn is_tile(&self, stages: &[Stage], sources: &[SortedSet<Source>]) -> bool {
+        let is_like = |name: &ast::Name| stages.iter().any(|s| s.name == name.text && s.is_tile);
+        let deals = |op: &ast::Op| {
+            matches!(op.kind, ast::OpKind::Mma { .. } | ast::OpKind::Fragment { .. }) || op.model().is_some_and(is_like)
+        };
+        let reads = |s: &Stage| {
+            let is_one = s.product.is_some() || self.fetches && s.is_tile;
+            is_one && self.serves.iter().any(|own| sources[s.equation].contains(own))
+        };
+        self.ops.iter().any(deals) || stages.iter().any(reads)
+    }
+
     /// That its clause names a place where it cannot stand, and where it could.
     pub fn cannot_stand(&self, problem: &str, known: Vec<String>) -> NoInstance {
         let problem = problem.to_owned();
@@ -374,7 +388,10 @@ fn placed(
     let is_shared = stages.iter().filter_map(|s| s.beside.as_ref()).any(|b| b.sees(&attach, parent));
     let reached = if is_shared { Some(Vec::new()) } else { attach::reached(parent, &attach, &facts) };
     let Some(reached) = reached else {
-        one.no_instance(TOO_LONG, parent, diags);
+        // Of loops that a refused op would have made, that is said already.
+        if !parent.domain.is_poisoned() {
+            one.no_instance(TOO_LONG, parent, diags);
+        }
         return None;
     };
     // Blocks of a cluster come where others wait for them.
@@ -427,6 +444,7 @@ fn placed(
         domain: &domain,
         chosen: &ops,
         run,
+        is_tile: one.is_tile(stages, sources),
     };
     let mut placed = Vec::with_capacity(groups.len());
     for (group, reads) in groups {

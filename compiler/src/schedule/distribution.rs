@@ -11,8 +11,8 @@
 
 use crate::collectives::{self, LoopFault};
 use crate::diag::codes::{
-    Around, BindOrder, BoundReduction, ClusterBlocks, IdleThreads, MisplacedUnit, NotStatic, NotSupportedYet,
-    NothingToCombine, OneTile, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside, UnitMisfit,
+    Around, BindOrder, BoundReduction, ClusterBlocks, IdleThreads, MisplacedUnit, NotStatic, NothingToCombine, OneTile,
+    SameElement, ThreadsOfUnits, TooManyThreads, UnitInside, UnitMisfit,
 };
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -121,17 +121,6 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
                 span: span.unwrap_or(stage.span),
                 launch: launch.map(|l| l.1),
             });
-            return;
-        }
-        // The last blocks at the places of a cluster need not be of one cluster: what is after the stage could not be
-        // theirs together.
-        if cluster > 1
-            && stage.attach.is_some()
-            && let Some(reduced) = stage.reduced.iter().find(|r| reaches_blocks(r))
-        {
-            let construct = format!("`reduce … by {}` of a stage in a loop, in a launch of clusters", reduced.by);
-            let instead = Some("`by cluster` combines what the blocks of a cluster have".to_owned());
-            diags.report(NotSupportedYet { construct, span: reduced.word.unwrap_or(reduced.span), instead });
             return;
         }
     }

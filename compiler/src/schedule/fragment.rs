@@ -1,31 +1,47 @@
-//! Fragments: which thread of a warpgroup holds which element of a sum of products, in which register.
+//! Fragments: which thread of a warpgroup, or of a warp, holds which element of a sum of products, in which register.
 //!
 //! **Property.** `fragment (m, n) by wgmma` splits m and n and binds what comes of them, so that the stage's layout
 //! from elements to threads and registers is that of the accumulator of `wgmma` (PTX manual 9.7.15.5.1.1.2), tile after
 //! tile of 64 rows. **Formula.** With o, w, h, r the digits of m by 64, 16, 8, 1 and j, q, p those of n by 8, 2, 1:
-//! warp w of the warpgroup, its lane 4·r + q, and of each o the register 4·j + 2·h + p.
+//! warp w of the warpgroup, its lane 4·r + q, and of each o the register 4·j + 2·h + p. `by mma_sync` it is that of
+//! `mma.sync` (9.7.14.5.8), whose tiles have 16 rows: the same without w.
 //!
-//! `mma (m, n, k) by wgmma` is the same for the elements of a `dot`, and marks it as one that tensor cores compute: k
+//! `mma (m, n, k)` is the same for the elements of a `dot`, and marks it as one that tensor cores compute: k
 //! is split by what an instruction takes of it. Everything else that is known of fragments (who holds what, what `like`
 //! repeats, how lanes of a row combine what they have) is known of any axes with these binds.
+//!
+//! A factor in registers has a layout of its own (PTX manual 9.7.15.5.1.1.1 and 9.7.14.5.8): with as many terms in a
+//! register of 32 bits as fit, the lanes of a row have neighbours of these, and there are two such rows of terms in an
+//! instruction. Who reads a left factor so is a stage like this one whose lanes of four have terms in the place of
+//! columns; of a right one, the other lanes have columns in the place of rows ([`Mma::reader_of_factor`]).
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Value};
 
+use super::Stage;
+use super::accesses::StageRead;
 use super::apply::Apply;
 use super::roots::outermost_reductions;
-use crate::diag::codes::{NoSuchProduct, ProductProblem};
+use crate::diag::codes::{FactorLanes, NoSuchProduct, ProductProblem};
 use crate::domain::{AxisId, AxisKind, Binding, NewAxis};
-use crate::kernel_ir::Wgmma;
+use crate::extent::{Expr, Var};
+use crate::kernel_ir::{MmaSync, Wgmma};
 use crate::source::Span;
 use crate::source::ast::{self, MmaEngine, Spanned};
 
 /// Rows of an instruction.
-const ROWS: i128 = Wgmma::ROWS as i128;
+pub const fn rows_of(engine: MmaEngine) -> u32 {
+    match engine {
+        MmaEngine::Wgmma => Wgmma::ROWS,
+        MmaEngine::MmaSync => MmaSync::ROWS,
+    }
+}
 
 /// A `dot` that tensor cores compute, and the leaves of its atoms.
 #[derive(Clone, Debug)]
 pub struct Mma {
+    /// Which instructions.
+    pub engine: MmaEngine,
     /// The digits of its rows.
     pub rows: Rows,
     /// The digits of its columns.
@@ -42,13 +58,48 @@ pub struct Mma {
     pub span: Span,
 }
 
+/// Who reads a factor in registers.
+pub struct FactorReader {
+    /// The stage: its lanes of four have terms.
+    pub stage: Stage,
+    /// What is at the place of a variable of the stage with the product, in the variables of this one: first, of the
+    /// terms of an instruction.
+    places: Vec<(Var, Expr)>,
+    /// Terms that share a register.
+    each: i128,
+    engine: MmaEngine,
+    /// The variables that number tiles of rows or columns, and steps along the terms, if there are several.
+    pub tiles: [Option<Var>; 2],
+    /// Those that tell the registers of an instruction apart, outermost first: terms in groups of 16 bytes, halves of a
+    /// warp's rows, terms that share a register.
+    pub registers: [Option<Var>; 3],
+}
+
+impl FactorReader {
+    /// How a stage must be dealt out that the stage with the product reads there; none if its axes are not those of
+    /// rows and terms.
+    pub fn lanes(&self, held: &Stage, indices: &[Expr]) -> Option<FactorLanes> {
+        let terms = indices.iter().position(|e| e.vars().contains(&self.places[0].0))?;
+        let [first, second] = held.domain.roots[..] else { return None };
+        let [rows, terms] = if terms == 0 { [second, first] } else { [first, second] };
+        let axes = [rows, terms].map(|axis| held.domain.axes[axis].name.clone());
+        Some(FactorLanes { axes, each: self.each, engine: self.engine })
+    }
+
+    /// What the stage with the product reads, as this one does.
+    pub fn read(&self, read: &StageRead) -> StageRead {
+        let own = |e: &Expr| e.substitute(&|v| self.places.iter().find(|own| own.0 == v).map(|own| own.1.clone()));
+        StageRead { indices: read.indices.iter().map(own).collect(), ..read.clone() }
+    }
+}
+
 /// The digits of the rows of a sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// Tiles of 64 rows, if there are several.
+    /// Tiles of the rows of an instruction, if there are several.
     pub tiles: Option<AxisId>,
-    /// Warps.
-    pub warp: AxisId,
+    /// The warps of a warpgroup.
+    pub warp: Option<AxisId>,
     /// The upper and the lower half of a warp's rows.
     pub half: AxisId,
     /// Lanes, in fours.
@@ -60,6 +111,8 @@ pub struct Rows {
 pub struct Columns {
     /// Columns in eights.
     pub eights: AxisId,
+    /// Those of eight, which are split once more.
+    pub eight: AxisId,
     /// Lanes of four.
     pub quad: AxisId,
     /// Neighbours of a lane.
@@ -74,22 +127,107 @@ impl Mma {
     }
 
     /// The leaves that threads are told apart by.
-    pub const fn threads(&self) -> [AxisId; 3] {
-        [self.rows.warp, self.rows.row, self.columns.quad]
+    pub fn threads(&self) -> impl Iterator<Item = AxisId> + use<> {
+        self.rows.warp.into_iter().chain([self.rows.row, self.columns.quad])
+    }
+
+    /// Whether what is read at these indices, or lies at these places, has the columns of the product; none if it has
+    /// neither these nor the rows alone, or not the terms.
+    pub fn has_columns(&self, stage: &Stage, indices: &[Expr]) -> Option<bool> {
+        let depends = |leaves: &[Option<AxisId>]| {
+            let is_one = |v: &Var| {
+                let leaf = (*v as usize).checked_sub(stage.facts.dims()).and_then(|n| stage.domain.leaves.get(n));
+                leaf.is_some_and(|leaf| leaves.contains(&Some(*leaf)))
+            };
+            indices.iter().any(|e| e.vars().iter().any(is_one))
+        };
+        let Rows { tiles, warp, half, row } = self.rows;
+        let Columns { eights, quad, pair, .. } = self.columns;
+        let rows = depends(&[tiles, warp, Some(half), Some(row)]);
+        let columns = depends(&[Some(eights), Some(quad), Some(pair)]);
+        match (rows, columns, depends(&[self.steps, Some(self.depth)])) {
+            (true, false, true) => Some(false),
+            (false, true, true) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether products are started by a warpgroup, which goes on beside them.
+    pub fn is_async(&self) -> bool {
+        self.engine == MmaEngine::Wgmma
+    }
+
+    /// The stage with this product as the reader of a factor in registers: the one with the columns, or the one with
+    /// the rows. The leaves around the terms of an instruction are in the same places.
+    pub fn reader_of_factor(&self, stage: &Stage, has_columns: bool) -> FactorReader {
+        let mut reader = stage.clone();
+        let Stage { domain, facts, distribution, .. } = &mut reader;
+        let mut leaves = domain.leaves.clone();
+        let each = i128::from(Wgmma::FACTOR_REGISTER / self.operand.bytes());
+        let mut split = |axis: AxisId, by: i128, endings: [&str; 2]| {
+            let of = &domain.axes[self.depth].name;
+            let names = endings.map(|ending| NewAxis { name: format!("{of}_{ending}"), span: self.span });
+            let first = domain.axes.len();
+            domain.split_by(axis, by, facts, names, self.span);
+            [first, first + 1]
+        };
+        let [group, rest] = split(self.depth, 4 * each, ["g", "r"]);
+        let [quad, term] = split(rest, each, ["q", "p"]);
+        let mut put = |leaf: AxisId, before: AxisId| match leaves.iter().position(|l| *l == before) {
+            Some(at) => leaves[at] = leaf,
+            None => leaves.push(leaf),
+        };
+        put(group, self.depth);
+        let Columns { eight, quad: of_eight, pair, .. } = self.columns;
+        let mut dealt = vec![(of_eight, quad)];
+        if has_columns {
+            // Lanes have all columns of eight, and the split of these is undone.
+            domain.ops.retain(|(op, _)| !op.inputs().contains(&eight));
+            put(eight, of_eight);
+            put(quad, pair);
+            dealt.push((self.rows.row, eight));
+        } else {
+            put(quad, quad);
+        }
+        put(term, term);
+        domain.leaves = leaves;
+        let serial = self.serial().into_iter().chain([group, term]);
+        for leaf in serial.chain(dealt.iter().map(|(before, _)| *before)) {
+            domain.axes[leaf].binding = Binding::Unroll(None);
+        }
+        for (before, now) in dealt {
+            domain.axes[now].binding = Binding::Thread;
+            let all = distribution.levels.iter_mut().flat_map(|level| &mut level.leaves);
+            all.filter(|(leaf, _)| *leaf == before).for_each(|(leaf, _)| *leaf = now);
+        }
+        let var = |leaf: AxisId| {
+            let at = reader.domain.leaves.iter().position(|l| *l == leaf).unwrap_or(0);
+            (reader.facts.dims() + at) as Var
+        };
+        let sum = |sum: Expr, (leaf, step): (AxisId, i128)| sum.add(&Expr::var(var(leaf)).scale(step));
+        let terms = [(group, 4 * each), (quad, each), (term, 1)].into_iter().fold(Expr::constant(0), sum);
+        let mut places = vec![(var(group), terms)];
+        if has_columns {
+            let (column, two) = (Expr::var(var(eight)), Expr::constant(2));
+            places.extend([(var(eight), column.floor_div(&two)), (var(quad), column.modulo(&two))]);
+        }
+        let tiles = if has_columns { Some(self.columns.eights) } else { self.rows.tiles };
+        let tiles = [tiles, self.steps].map(|leaf| leaf.map(var));
+        let half = (!has_columns).then_some(self.rows.half);
+        let registers = [Some(group), half, Some(term)].map(|leaf| leaf.map(var));
+        FactorReader { places, each, engine: self.engine, tiles, registers, stage: reader }
     }
 }
 
 impl Apply<'_> {
     /// Applies `fragment`.
     pub(super) fn fragment(&mut self, m: &ast::Name, n: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
-        if engine.value != MmaEngine::Wgmma {
-            return self.unsupported("fragments of `mma_sync`", engine.span, Some("`wgmma`"));
-        }
-        let axes = [(m, AxisKind::Data, ROWS, "m"), (n, AxisKind::Data, 8, "n")];
+        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m"), (n, AxisKind::Data, 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
-        let (rows, columns) = (self.rows(m, span), self.columns(n, span));
+        let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
         let serial: Vec<AxisId> = rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect();
-        self.innermost(&[rows.warp, rows.row, columns.quad], &serial);
+        let threads: Vec<AxisId> = rows.warp.into_iter().chain([rows.row, columns.quad]).collect();
+        self.innermost(&threads, &serial);
         for leaf in rows.tiles.into_iter().chain([columns.eights, rows.half]) {
             self.bind(leaf, Binding::Unroll(None), span, span);
         }
@@ -103,13 +241,11 @@ impl Apply<'_> {
         inflight: Option<&ast::Expr>,
         span: Span,
     ) {
-        if engine.value != MmaEngine::Wgmma {
-            return self.unsupported("`mma_sync`", engine.span, Some("`wgmma`, on compute capability 9.0"));
-        }
+        let is_async = engine.value == MmaEngine::Wgmma;
         if self.product.is_some() {
             return self.no_product(ProductProblem::Second, span);
         }
-        let operand = match self.operand() {
+        let operand = match self.operand(engine.value) {
             Ok(operand) => operand,
             Err(problem) => return self.no_product(problem, span),
         };
@@ -120,19 +256,21 @@ impl Apply<'_> {
                 None => return self.give_up_on(span),
             },
         };
-        if inflight > 1 {
-            return self.no_product(ProductProblem::Inflight(inflight), span);
+        match (inflight, is_async) {
+            (0, _) | (1, true) => {}
+            (_, true) => return self.no_product(ProductProblem::Inflight(inflight), span),
+            (_, false) => return self.no_product(ProductProblem::Synchronous, span),
         }
         let depth = i128::from(Wgmma::depth(operand.bytes()));
         let [m, n, k] = names;
         let axes = [
-            (m, AxisKind::Data, ROWS, "m"),
-            (n, AxisKind::Data, if operand.is_integer() { 16 } else { 8 }, "n"),
+            (m, AxisKind::Data, rows_of(engine.value).into(), "m"),
+            (n, AxisKind::Data, if operand.is_integer() && is_async { 16 } else { 8 }, "n"),
             (k, AxisKind::Reduction, depth, "k"),
         ];
         // One after the other: the first that is wrong may stand in the place of another one.
         let Some([m, n, k]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
-        let (rows, columns) = (self.rows(m, span), self.columns(n, span));
+        let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
         let (steps, depth) = match self.count(k) == depth {
             true => (None, k),
             false => {
@@ -140,13 +278,14 @@ impl Apply<'_> {
                 (Some(outer), inner)
             }
         };
-        let product = Mma { rows, columns, steps, depth, inflight, operand, span };
-        self.innermost(&product.threads(), &product.serial());
+        let product = Mma { engine: engine.value, rows, columns, steps, depth, inflight, operand, span };
+        let threads: Vec<AxisId> = product.threads().collect();
+        self.innermost(&threads, &product.serial());
         self.product = Some(product);
     }
 
     /// The type of the factors of the stage's only `dot`.
-    fn operand(&self) -> Result<ElementType, ProductProblem> {
+    fn operand(&self, engine: MmaEngine) -> Result<ElementType, ProductProblem> {
         let algorithm = &self.program.algorithm;
         let components = &algorithm.components[algorithm.equations[self.equation].components.range()];
         let mut reductions = Vec::new();
@@ -157,10 +296,13 @@ impl Apply<'_> {
             Value::Reduce { order: Order::Dot { promote: Some(terms), .. }, .. } => {
                 Err(ProductProblem::Promoted(terms))
             }
-            Value::Reduce { order: Order::Dot { operand, .. }, .. } => match Wgmma::sum(operand, operand) {
-                Some(_) => Ok(operand),
-                None => Err(ProductProblem::Type(operand)),
-            },
+            Value::Reduce { order: Order::Dot { operand, .. }, .. } => {
+                let sum = match engine {
+                    MmaEngine::Wgmma => Wgmma::sum(operand, operand),
+                    MmaEngine::MmaSync => MmaSync::sum(operand),
+                };
+                sum.map(|_| operand).ok_or(ProductProblem::Type(operand, engine))
+            }
             _ => Err(ProductProblem::NoDot),
         }
     }
@@ -224,18 +366,25 @@ impl Apply<'_> {
         [first, first + 1]
     }
 
-    fn rows(&mut self, m: AxisId, span: Span) -> Rows {
-        let several = self.count(m) > ROWS;
+    fn rows(&mut self, m: AxisId, engine: MmaEngine, span: Span) -> Rows {
+        let (all, is_async) = (i128::from(rows_of(engine)), engine == MmaEngine::Wgmma);
+        let several = self.count(m) > all;
         let (tiles, tile) = match several {
             true => {
-                let [tiles, tile] = self.split(m, ROWS, ["o", "64"], m, span);
+                let [tiles, tile] = self.split(m, all, ["o", if is_async { "64" } else { "16" }], m, span);
                 (Some(tiles), tile)
             }
             false => (None, m),
         };
-        let [warp, rows] = self.split(tile, 16, ["w", "16"], m, span);
+        let (warp, rows) = match is_async {
+            true => {
+                let [warp, rows] = self.split(tile, 16, ["w", "16"], m, span);
+                self.bind(warp, Binding::Warp, span, span);
+                (Some(warp), rows)
+            }
+            false => (None, tile),
+        };
         let [half, row] = self.split(rows, 8, ["h", "r"], m, span);
-        self.bind(warp, Binding::Warp, span, span);
         self.bind(row, Binding::Thread, span, span);
         Rows { tiles, warp, half, row }
     }
@@ -244,7 +393,7 @@ impl Apply<'_> {
         let [eights, eight] = self.split(n, 8, ["j", "8"], n, span);
         let [quad, pair] = self.split(eight, 2, ["q", "p"], n, span);
         self.bind(quad, Binding::Thread, span, span);
-        Columns { eights, quad, pair }
+        Columns { eights, eight, quad, pair }
     }
 
     /// Moves leaves to the end: those of threads, then the others.

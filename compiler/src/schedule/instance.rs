@@ -32,6 +32,8 @@ pub(super) struct About<'a> {
     pub chosen: &'a Chosen<'a>,
     /// The run of elements that it is.
     pub run: Option<Run<'a>>,
+    /// Whether it is a tile of tensor cores.
+    pub is_tile: bool,
 }
 
 impl About<'_> {
@@ -48,7 +50,7 @@ impl About<'_> {
 
     /// The stage that holds a group.
     pub fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
-        let Self { one, attach, program, facts, reached, domain, chosen, run } = *self;
+        let Self { one, attach, program, facts, reached, domain, chosen, run, is_tile } = *self;
         let list = self.axes();
         let mut roots = Roots::default();
         // Without one of these more is computed than is asked for.
@@ -59,6 +61,12 @@ impl About<'_> {
         for (number, coordinate) in group.axes.iter().enumerate() {
             let root = roots.next();
             let most = self.most(coordinate, stages, diags)?;
+            // A tile has the same number of elements everywhere, whether or not all of them are asked for.
+            let extent = facts.normal(if is_tile { &most } else { &coordinate.bound });
+            if is_tile {
+                let below = coordinate.bound.sub(&root).sub(&Expr::constant(1));
+                limits.extend(below.at_least_parts().iter().map(|e| facts.normal(e)));
+            }
             let distance = self.row_major(coordinate).sub(&coordinate.start);
             let (dims, start, step) = (coordinate.dims.clone(), facts.normal(&coordinate.start), coordinate.step);
             coordinates.push(Along { dims, start, step, distance, most });
@@ -68,7 +76,7 @@ impl About<'_> {
             }
             let is_run = run_of(group) == Some(number);
             let name = self.name(coordinate, run.filter(|_| is_run).and_then(|run| run.name));
-            roots.axes.push((name, facts.normal(&coordinate.bound), AxisKind::Data));
+            roots.axes.push((name, extent, AxisKind::Data));
         }
         for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(domain) {
             let index = index?;
@@ -135,6 +143,7 @@ impl About<'_> {
             }
         }
         stage.fetches = one.fetches;
+        stage.is_tile = is_tile;
         Some(stage)
     }
 

@@ -64,7 +64,7 @@ pub use buffer_layout::{BufferLayout, Columns, LaidOut, SLOT_ALIGNMENT, Spot};
 pub use buffers::MOST_SLOTS;
 use distribution::BLOCK_LIMIT;
 pub use distribution::Distribution;
-pub use fragment::Mma;
+pub use fragment::{Mma, rows_of};
 pub use fused_output::Beside;
 pub use levels::{Level, unit_name};
 pub use loops::check_loops;
@@ -76,6 +76,7 @@ pub use raster::Raster;
 pub(crate) use roles::role_of;
 pub use roles::{Role, role_name};
 use roots::{Roots, Unscheduled, outermost_reductions};
+pub use split_k_stage::{after_arrival, place_of};
 pub use stage::{Along, Reduced, Stage};
 pub use uneven::uneven;
 

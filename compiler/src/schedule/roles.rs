@@ -297,12 +297,6 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             let (construct, instead) = (construct.to_owned(), instead.map(str::to_owned));
             diags.report(NotSupportedYet { construct, span: stage.span, instead });
         };
-        // Other roles would not know which block goes on behind it.
-        if stage.arrives() {
-            let instead = Some("bind its axis to threads, or launch without roles");
-            not_yet("a reduction across blocks of a stage in a loop, in a launch with roles", instead);
-            continue;
-        }
         let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role)
         else {
             // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole

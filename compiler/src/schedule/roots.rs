@@ -111,6 +111,7 @@ impl Roots {
             raster,
             turns,
             product,
+            is_tile: false,
             place: Place::Global,
             ring: 1,
             layout: BufferLayout::new([]),

@@ -6,22 +6,48 @@
 //! none of it is seen outside of the block; what it does after, one of them does, which has the results. The loops
 //! around the place go on with all blocks of the group: another one may be the last in their next iteration, so that no
 //! block keeps anything from one to the next.
+//!
+//! Roles, and blocks of a cluster, do not tell each other which block is the last: where they do something together,
+//! they come to it alike. So all that is after an arrival is the role's that arrives, and no business of the cluster;
+//! before it, in the loops of the stage, everything is as ever.
 
+use super::attach::ancestors;
 use super::loops::ACCUMULATOR_LIMIT;
-use super::{Attach, Stage};
+use super::{Attach, Stage, chain_under};
 use crate::diag::Diagnostics;
-use crate::diag::codes::{ArrivalProblem, NotTheLast};
+use crate::diag::codes::{ArrivalProblem, NotTheLast, Parties};
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::Expr;
+
+/// The stage after whose arrival the last block alone comes to what stands in the loops of the stage with position
+/// `of`, inside so many of them; none if all blocks come there.
+pub fn after_arrival(stages: &[&Stage], of: usize, loops: usize) -> Option<usize> {
+    let stage = |n: usize| stages.get(n).copied();
+    let around = || ancestors(&stage, of);
+    let is_behind = |at: &usize| {
+        let Some(attach) = stages[*at].attach.as_ref().filter(|_| stages[*at].arrives()) else { return false };
+        if around().any(|n| n == *at) {
+            return false;
+        }
+        let beside = around().last().and_then(|root| stages[root].beside.as_ref());
+        match of == attach.stage {
+            true => loops >= attach.loops,
+            false => {
+                chain_under(&stage, of, attach).is_some()
+                    || beside.is_some_and(|beside| beside.stage == attach.stage && beside.loops >= attach.loops)
+            }
+        }
+    };
+    (0..stages.len()).find(is_behind)
+}
 
 /// Checks every stage that blocks share, and gives its output the blocks for that.
 pub(super) fn place(stages: &mut [Stage], diags: &mut Diagnostics) {
     for at in 0..stages.len() {
         let Some(attach) = stages[at].attach.clone().filter(|_| stages[at].arrives()) else { continue };
         if let Some(problem) = problem(stages, at, &attach) {
-            let host = &stages[attach.stage];
-            let place = format!("{}.{}", host.name, host.domain.axes[attach.leaf].name);
-            let (stage, span) = (stages[at].name.clone(), stages[at].span);
+            let (stage, place, span) =
+                (stages[at].name.clone(), place_of(&stages[attach.stage], &attach), stages[at].span);
             diags.report(NotTheLast { stage, place, problem, span });
             continue;
         }
@@ -33,6 +59,11 @@ pub(super) fn place(stages: &mut [Stage], diags: &mut Diagnostics) {
             }
         }
     }
+}
+
+/// How a place is written.
+pub fn place_of(host: &Stage, attach: &Attach) -> String {
+    format!("{}.{}", host.name, host.domain.axes[attach.leaf].name)
 }
 
 /// Why blocks cannot share the stage with a position.
@@ -69,6 +100,14 @@ fn problem(stages: &[Stage], at: usize, attach: &Attach) -> Option<ArrivalProble
     let of_sizes = |e: &Expr| e.vars().into_iter().all(|v| (v as usize) < host.facts.dims());
     if let Some(axis) = own.across_blocks().find(|a| !of_sizes(&own.facts.normal(&own.domain.axes[*a].extent))) {
         return Some(ArrivalProblem::Varying { axis: own.domain.axes[axis].name.clone() });
+    }
+    let all: Vec<&Stage> = stages.iter().collect();
+    let behind = || (0..all.len()).filter(|n| after_arrival(&all, *n, attach.loops) == Some(at)).map(|n| all[n]);
+    if let Some(other) = behind().find(|stage| stage.role != own.role) {
+        return Some(ArrivalProblem::Together { what: other.name.clone(), is_copy: false, by: Parties::Roles });
+    }
+    if let Some(other) = behind().find(|stage| stage.across_ctas()) {
+        return Some(ArrivalProblem::Together { what: other.name.clone(), is_copy: false, by: Parties::Blocks });
     }
     let results = own.sequence().into_iter().filter(|a| own.domain.axes[*a].kind == AxisKind::Data);
     let most = |a: AxisId| own.facts.upper_bound(&own.domain.axes[a].extent).unwrap_or(i128::MAX).max(1);

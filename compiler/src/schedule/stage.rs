@@ -77,6 +77,8 @@ pub struct Stage {
     pub turns: Option<Turns>,
     /// What tensor cores compute of it: its reduction.
     pub product: Option<Mma>,
+    /// Whether an instance is a tile of tensor cores: it has the same number of elements everywhere.
+    pub is_tile: bool,
     /// Where the results live.
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for stages without buffers.

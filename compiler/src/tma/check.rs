@@ -4,7 +4,10 @@ use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
-use crate::diag::codes::{AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, SharedBudget};
+use crate::diag::codes::{
+    ArrivalProblem, AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, NotTheLast, Parties,
+    SharedBudget,
+};
 use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
@@ -13,7 +16,7 @@ use crate::plan::roles::{ProducerConsumers, consumers, readers, under};
 use crate::plan::staged::{Axis, Staged, Way};
 use crate::program::{Program, Stage, expressions};
 use crate::schedule::accesses::Access;
-use crate::schedule::{self, Attach, Role, cta_rank};
+use crate::schedule::{self, Attach, Role, after_arrival, cta_rank, place_of};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
 use crate::target::SHARED_BYTES;
@@ -29,6 +32,22 @@ fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> b
     host.across_blocks().next().is_some()
         || host.across_ctas()
         || places.any(|place| loops < place.loops || loops == place.loops && loops > 0)
+}
+
+/// What is wrong with a copy that the last block of a group alone comes to, and another role makes, or blocks of a
+/// cluster do together.
+fn is_made_together(analysed: &[Analysed], at: usize, staged: &Staged, span: Span) -> Option<NotTheLast> {
+    let stages: Vec<&schedule::Stage> = analysed.iter().map(|a| &a.stage).collect();
+    let shared = stages[after_arrival(&stages, at, staged.attach.loops)?];
+    let by = match (staged.role == shared.role, &staged.multicast) {
+        (false, _) => Parties::Roles,
+        (true, Some(_)) => Parties::Blocks,
+        (true, None) => return None,
+    };
+    let attach = shared.attach.as_ref()?;
+    let (stage, place) = (shared.name.clone(), place_of(stages[attach.stage], attach));
+    let problem = ArrivalProblem::Together { what: staged.name.clone(), is_copy: true, by };
+    Some(NotTheLast { stage, place, problem, span })
 }
 
 /// Plans every staged copy and hands it to the stage that it stands in.
@@ -59,6 +78,10 @@ pub fn stage_copies(
             one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
             continue;
         }
+        if let Some(found) = is_made_together(analysed, at, &staged, copy.ast.head) {
+            one.diags.report(found);
+            continue;
+        }
         if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {
             let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
             one.not_yet(construct, copy.ast.head, Some(instead));
@@ -66,8 +89,13 @@ pub fn stage_copies(
         }
         analysed[at].staged.push(staged);
     }
-    for host in analysed.iter_mut() {
-        host.waived = demand::waive(host);
+    for at in 0..analysed.len() {
+        let (waived, redirected) = demand::waive(analysed, at);
+        let own = &mut analysed[at];
+        own.waived = waived;
+        for staged in own.staged.iter_mut().filter(|copy| redirected.contains(&copy.name)) {
+            staged.redirect |= staged.level(&own.stage.facts, &own.symbolic) == Level::Redirect;
+        }
     }
     if diags.has_errors() {
         return;

@@ -6,12 +6,13 @@
 //! of their box must occur. A predicate that only these loops decide is part of the enumeration. Any other may only
 //! keep away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the
 //! tensor's own dimensions, without those past whose end the view goes on in the next row. A loop whose length only
-//! facts bound is enumerated up to that bound, if what lies after its end lies outside the tensor. **Approximation.**
-//! Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
+//! facts bound is enumerated up to that bound, if what lies after its end lies outside the tensor. Offsets along an
+//! axis of which loops are the digits, and that no predicate is about, need no enumeration. **Approximation.** Offsets
+//! that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
 use crate::domain::AxisKind;
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Atom, Expr, Facts, Var};
 use crate::holes::{self, Predicate, Side};
 use crate::region::{Inner, Inside, Interval};
 
@@ -168,12 +169,31 @@ fn outside_behind(facts: &Facts, around: Around<'_>, var: Var, extent: &Expr, se
     system.is_infeasible()
 }
 
+/// Whether loops are the digits of an offset, in some order: it takes every value below their product once.
+fn counts(offset: &Expr, loops: &[Inner]) -> bool {
+    let digit = |inner: &Inner| {
+        let term = offset.terms().iter().find(|term| term.atoms[..] == [Atom::Var(inner.var)])?;
+        Some((term.coefficient, inner.extent))
+    };
+    let Some(mut digits) = loops.iter().map(digit).collect::<Option<Vec<_>>>() else { return false };
+    digits.sort_unstable();
+    let mut next = 1;
+    let are_digits = digits.into_iter().all(|(step, count)| step == std::mem::replace(&mut next, step * count));
+    are_digits && offset.terms().len() == loops.len()
+}
+
 /// Whether the offsets of these axes take all values together.
 fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner], guards: &[&Expr]) -> Result<(), Gap> {
     let unknown = || Gap::Unknown(axes[group[0]].name.clone());
     let product = |product: i128, n: i128| product.checked_mul(n).filter(|p| *p <= POINTS);
     let points = loops.iter().map(|l| l.extent).try_fold(1, product).ok_or_else(unknown)?;
     let cells = group.iter().map(|a| axes[*a].region.extent).try_fold(1, product).ok_or_else(unknown)?;
+    if let ([axis], []) = (group, guards)
+        && points == cells
+        && counts(&offsets[*axis], loops)
+    {
+        return Ok(());
+    }
     let mut reached = vec![false; cells as usize];
     let mut values = vec![0i128; loops.iter().map(|l| l.var as usize + 1).max().unwrap_or(0)];
     for point in 0..points {

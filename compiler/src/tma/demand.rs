@@ -25,38 +25,41 @@ use tilewright_kernel::info::{DimKind, Role};
 use super::reach::Level;
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::{Expr, Facts, System, Var};
+use crate::holes;
 use crate::holes::neutral::{self, Known};
-use crate::holes::{self, Predicate};
+use crate::plan::roles::copies_around;
 use crate::plan::staged::{Staged, Way};
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::{INLINE_LIMIT, Program, expressions};
 use crate::schedule::accesses::{Access, Inner, stage_scope};
+use crate::schedule::index_of_dims;
 
-/// The predicates that the reduction of a stage need not test before its terms. Copies that have to be sent out of
-/// bounds for that are marked.
-pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
-    let mut waived: Vec<Waiver> = Vec::new();
-    let (program, facts) = (&reader.stage.program, &reader.stage.facts);
-    let Some(reduction) = reader.stage.reduction else { return waived };
-    let reads = |s: &&Staged| in_terms(reader).any(|a| s.is_for(a.parameter, a.value));
-    if !reader.staged.iter().any(|s| reads(&s)) || divides(program, reduction, &mut 0) {
-        return waived;
-    }
-    // What other stages hold of holes is not known.
-    if reader.reads.iter().any(|read| read.in_terms) {
-        return waived;
+/// The predicates that the reduction of a stage need not test before its terms, and the copies in its loops that have
+/// to be sent out of bounds for that.
+pub fn waive(analysed: &[Analysed], own: usize) -> (Vec<Waiver>, Vec<String>) {
+    let reader = &analysed[own];
+    let (mut waived, mut redirected) = (Vec::new(), Vec::new());
+    let program = &reader.stage.program;
+    let reduction = reader.stage.reduction.filter(|_| !reader.holes.kept.is_empty());
+    let Some(reduction) = reduction else { return (waived, redirected) };
+    let is_product = reader.stage.product.is_some();
+    let copies = if is_product { copies_around(analysed, own) } else { reader.staged.iter().collect() };
+    let reads = |s: &&&Staged| in_terms(reader).any(|a| s.is_for(a.parameter, a.value));
+    // What other stages hold of holes is not known, but of factors.
+    let is_unknown = !is_product && reader.reads.iter().any(|read| read.in_terms);
+    if !(is_product || copies.iter().any(|s| reads(&s))) || divides(program, reduction, &mut 0) || is_unknown {
+        return (waived, redirected);
     }
     // Terms first: what they demand of zeros is worth more than elements that are thrown away.
     let is_term = |p: usize| reader.stage.domain.axes[reader.holes.kept[p].axis].kind == AxisKind::Reduction;
     let mut order: Vec<usize> = (0..reader.holes.kept.len()).collect();
     order.sort_by_key(|p| !is_term(*p));
-    let mut redirected: Vec<String> = Vec::new();
+    let all = Points::all(reader, &copies);
+    let asks = all.doubtful(in_terms(reader));
     for predicate in order {
-        let tested = |p: &usize| *p != predicate && !waived.iter().any(|w| w.predicate == *p);
-        let tested: Vec<Predicate> =
-            (0..reader.holes.kept.len()).filter(tested).map(|p| reader.holes.kept[p]).collect();
-        let failing = Points { program, facts, reader, tested, failed: Some(reader.holes.kept[predicate]) };
-        if !in_terms(reader).all(|access| failing.is_safe(access)) {
+        let tested = |p: &usize| *p != predicate && !waived.iter().any(|w: &Waiver| w.predicate == *p);
+        let failing = all.at(tested, predicate);
+        if !asks.iter().all(|access| failing.is_safe(access)) {
             continue;
         }
         if !is_term(predicate) {
@@ -77,12 +80,8 @@ pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
             waived.push(Waiver { predicate, demand: Demand::Zero(zeros) });
         }
     }
-    let needs = |s: &&mut Staged| redirected.contains(&s.name);
-    for staged in reader.staged.iter_mut().filter(needs) {
-        staged.redirect |= staged.level(&reader.stage.facts, &reader.symbolic) == Level::Redirect;
-    }
     waived.sort_by_key(|w| w.predicate);
-    waived
+    (waived, redirected)
 }
 
 /// The predicates that a stage need not test before it writes its elements to shared memory, from where copies store
@@ -111,18 +110,15 @@ pub fn clipped(analysed: &[Analysed], own: usize) -> Vec<Waiver> {
     if stores.is_empty() || components.iter().any(|c| divides(&stage.program, c.value, &mut 0)) {
         return waived;
     }
-    let points =
-        |tested, failed| Points { program: &stage.program, facts: &stage.facts, reader: writer, tested, failed };
-    let all = points(Vec::new(), None);
+    let copies: Vec<&Staged> = writer.staged.iter().collect();
+    let all = Points::all(writer, &copies);
     if !stores.iter().all(|(write, copy)| all.has_slot(copy, write)) {
         return waived;
     }
-    // Most reads are safe whatever is tested.
-    let asks: Vec<&Access> = accesses.iter().filter(|a| !a.is_write && !all.is_safe(a)).collect();
+    let asks = all.doubtful(accesses.iter().filter(|a| !a.is_write));
     for predicate in 0..holes.kept.len() {
         let tested = |p: &usize| *p != predicate && !waived.iter().any(|w| w.predicate == *p);
-        let tested = (0..holes.kept.len()).filter(tested).map(|p| holes.kept[p]).collect();
-        let failing = points(tested, Some(holes.kept[predicate]));
+        let failing = all.at(tested, predicate);
         if stores.iter().all(|(write, copy)| failing.is_left_out(copy, write))
             && asks.iter().all(|a| failing.is_safe(a))
         {
@@ -170,53 +166,66 @@ fn divides(program: &Program, id: ValueId, nodes: &mut u32) -> bool {
     own || *nodes > INLINE_LIMIT || algorithm.operands(id).into_iter().any(|v| divides(program, v, nodes))
 }
 
-/// The points of a stage's loops, inside those over the terms, at which the predicates that are tested hold and one, if
-/// there is one, fails.
+/// Points of a stage's loops, inside those over the terms: all of them, or those at which the predicates that are
+/// tested hold and one fails.
 struct Points<'a> {
     program: &'a Program,
     facts: &'a Facts,
     reader: &'a Analysed,
-    tested: Vec<Predicate>,
-    failed: Option<Predicate>,
+    /// The copies that it reads or writes.
+    copies: &'a [&'a Staged],
+    /// Each of them, as a solution.
+    system: System,
+    /// What the predicate that fails demands, as an expression that is negative.
+    failed: Option<Expr>,
 }
 
-impl Points<'_> {
-    /// Each of them with further axes, as a solution.
-    fn system(&self, inner: &[Inner]) -> System {
-        let (facts, symbolic) = (self.facts, &self.reader.symbolic);
+impl<'a> Points<'a> {
+    /// All points, whatever is tested.
+    fn all(reader: &'a Analysed, copies: &'a [&'a Staged]) -> Self {
+        let (program, facts) = (&reader.stage.program, &reader.stage.facts);
         let mut system = facts.residue_system();
-        let one = Expr::constant(1);
-        symbolic.require_ranges(facts, &mut system, |_| true);
+        reader.symbolic.require_ranges(facts, &mut system, |_| true);
         // Copies are for launches in which every size is at least 1 (`lower::index_width::filled`).
-        for (d, _) in self.program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size) {
-            system.require(&facts.with_residues(&facts.normal(&Expr::var(d as Var).sub(&one))));
+        for (d, _) in program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size) {
+            system.require(&facts.with_residues(&facts.normal(&Expr::var(d as Var).sub(&Expr::constant(1)))));
         }
+        Self { program, facts, reader, copies, system, failed: None }
+    }
+
+    /// Those of all at which some predicates hold, by their numbers, and one fails.
+    fn at(&self, tested: impl Fn(&usize) -> bool, failed: usize) -> Self {
+        let Self { program, facts, reader, copies, .. } = *self;
+        let slack = |p: usize| holes::slack(&reader.stage.domain, facts, &reader.symbolic, &reader.holes.kept[p]);
+        let mut system = self.system.clone();
+        (0..reader.holes.kept.len()).filter(tested).for_each(|p| system.require(&slack(p)));
+        let failed = slack(failed);
+        system.require(&failed.scale(-1).sub(&Expr::constant(1)));
+        Self { program, facts, reader, copies, system, failed: Some(failed) }
+    }
+
+    /// Whether no point, with a value of each further axis, has all of these at least 0.
+    fn never(&self, inner: &[Inner], conditions: &[Expr]) -> bool {
+        let facts = self.facts;
+        let mut system = self.system.clone();
         for axis in inner {
             let at = Expr::var(axis.var);
             system.require(&facts.with_residues(&at.sub(&axis.lower)));
-            system.require(&facts.with_residues(&axis.upper.sub(&one).sub(&at)));
+            system.require(&facts.with_residues(&axis.upper.sub(&Expr::constant(1)).sub(&at)));
         }
-        let slack = |p: &Predicate| holes::slack(&self.reader.stage.domain, facts, symbolic, p);
-        for p in &self.tested {
-            system.require(&slack(p));
-        }
-        if let Some(failed) = &self.failed {
-            system.require(&slack(failed).scale(-1).sub(&one));
-        }
-        system
-    }
-
-    /// Whether no point has all of these at least 0.
-    fn never(&self, inner: &[Inner], conditions: &[Expr]) -> bool {
-        let mut system = self.system(inner);
         for condition in conditions {
-            system.require(&self.facts.with_residues(&self.facts.normal(condition)));
+            system.require(&facts.with_residues(&facts.normal(condition)));
         }
         system.is_infeasible()
     }
 
+    /// Those accesses that are not safe. Most are, whatever is tested.
+    fn doubtful<'b>(&self, accesses: impl Iterator<Item = &'b Access>) -> Vec<&'b Access> {
+        accesses.filter(|access| !self.is_safe(access)).collect()
+    }
+
     fn staged(&self, parameter: u16, read: Option<ValueId>) -> Option<&Staged> {
-        self.reader.staged.iter().find(|s| s.is_for(parameter, read))
+        self.copies.iter().copied().find(|s| s.is_for(parameter, read))
     }
 
     /// `0 ≤ e < size`, as two expressions that are at least 0.
@@ -243,9 +252,7 @@ impl Points<'_> {
         let inside = places.iter().zip(&copy.axes).flat_map(|((at, _), axis)| Self::within(at, &axis.size));
         let inside: Vec<Expr> = inside.map(|e| self.facts.normal(&e)).collect();
         // Most predicates say that an index lies inside.
-        let (domain, symbolic) = (&self.reader.stage.domain, &self.reader.symbolic);
-        let failed = self.failed.map(|p| holes::slack(domain, self.facts, symbolic, &p));
-        let is_one = failed.is_some_and(|failed| inside.contains(&self.facts.normal(&failed)));
+        let is_one = self.failed.as_ref().is_some_and(|failed| inside.contains(&self.facts.normal(failed)));
         !inside.iter().any(Expr::is_unknown) && (is_one || self.never(&[], &inside))
     }
 
@@ -259,10 +266,22 @@ impl Points<'_> {
     /// Whether expressions of an access are in `0 ≤ e < size`.
     fn are_within(&self, access: &Access, ranges: &[(Expr, Expr)]) -> bool {
         let negative = |e: &Expr| e.scale(-1).sub(&Expr::constant(1));
-        ranges.iter().all(|(e, size)| {
-            let below = Self::within(e, size);
-            !e.is_unknown() && below.iter().all(|e| self.never(&access.inner, &[negative(e)]))
-        })
+        let holds = |e: &Expr| self.reader.symbolic.is_in_ranges(e) || self.never(&access.inner, &[negative(e)]);
+        ranges.iter().all(|(e, size)| !e.is_unknown() && Self::within(e, size).iter().all(holds))
+    }
+
+    /// That an element of an equation is one, as expressions that are at least 0; none if that depends on more than
+    /// sizes.
+    fn in_equation(&self, equation: u16, indices: &[Expr]) -> Option<Vec<Expr>> {
+        let algorithm = &self.program.algorithm;
+        let axes = &algorithm.axis_lists[algorithm.equations[usize::from(equation)].axes.range()];
+        let mut inside = Vec::new();
+        for (axis, index) in axes.iter().zip(indices) {
+            let axis = &algorithm.axes[*axis as usize];
+            let (lower, upper) = (index_of_dims(algorithm, axis.lower)?, index_of_dims(algorithm, axis.upper)?);
+            inside.extend([index.sub(&lower), upper.sub(index).sub(&Expr::constant(1))]);
+        }
+        Some(inside)
     }
 
     fn sizes(&self, parameter: u16) -> Vec<Expr> {
@@ -281,7 +300,22 @@ struct Asked<'a> {
 }
 
 impl Known for Asked<'_> {
-    fn is_zero(&self, read: ValueId, parameter: u16, indices: &[Expr]) -> bool {
+    fn is_zero(&self, read: ValueId, source: Source, indices: &[Expr]) -> bool {
+        let parameter = match source {
+            Source::Parameter(parameter) => parameter,
+            Source::Equation { equation, component } => {
+                let Some(inside) = self.failing.in_equation(equation, indices) else { return false };
+                let is_zero =
+                    self.failing.reader.reads.iter().any(|r| r.value == read) && self.failing.never(&[], &inside);
+                if is_zero {
+                    let algorithm = &self.failing.program.algorithm;
+                    let components = algorithm.equations[usize::from(equation)].components;
+                    let own = &algorithm.components[components.range()][usize::from(component)];
+                    self.zeros.borrow_mut().push(own.name.to_string());
+                }
+                return is_zero;
+            }
+        };
         let Some(staged) = self.failing.staged(parameter, Some(read)).filter(|s| !s.any) else { return false };
         let places = staged.places(indices);
         let mut inside: Vec<Expr> = Vec::new();
@@ -295,7 +329,10 @@ impl Known for Asked<'_> {
                 inside.extend(Points::within(offset, &Expr::constant(axis.region.extent)));
             }
             let Points { facts, reader, .. } = self.failing;
-            zero = self.failing.never(&[], &inside) && staged.level(facts, &reader.symbolic) != Level::Impossible;
+            let is_own = reader.staged.iter().any(|own| std::ptr::eq(own, staged));
+            zero = is_own
+                && self.failing.never(&[], &inside)
+                && staged.level(facts, &reader.symbolic) != Level::Impossible;
             self.redirected.set(self.redirected.get() | zero);
         }
         if zero {

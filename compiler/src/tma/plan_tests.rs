@@ -429,6 +429,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         staged,
         waived: Vec::new(),
         product: None,
+        fragment: None,
     };
     crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")
 }

@@ -120,7 +120,12 @@ pub enum Level {
 /// dimension has a hole that holds an element.
 pub fn level(reachable: &System, dimensions: &[Reach<Expr>]) -> Level {
     let never = |bad: &dyn Fn(&Reach<Expr>) -> Vec<Expr>, others: &dyn Fn(&Reach<Expr>) -> Vec<Expr>| {
+        let is_none = |c: &Expr| c.as_constant().is_some_and(|c| c < 0);
         (0..dimensions.len()).all(|at| {
+            // Most boxes have no holes.
+            if bad(&dimensions[at]).iter().any(is_none) {
+                return true;
+            }
             let mut system = reachable.clone();
             for (i, dimension) in dimensions.iter().enumerate() {
                 let conditions = if i == at { bad(dimension) } else { others(dimension) };

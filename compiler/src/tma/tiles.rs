@@ -144,23 +144,25 @@ impl Staged {
             return Level::Free;
         }
         let first = (facts.dims() + symbolic.variables.len()) as Var;
+        let mut around = facts.residue_system();
+        symbolic.require_ranges(facts, &mut around, |_| true);
         // Every axis has a first box to the one before last, whole, and a last one that may be live in part.
         let mut worst = Level::Free;
         for choice in 0..1u32 << self.axes.len() {
-            let mut reachable = facts.residue_system();
-            symbolic.require_ranges(facts, &mut reachable, |_| true);
+            let is_last = |d: usize| choice >> d & 1 == 1;
+            if self.axes.iter().enumerate().any(|(d, axis)| !is_last(d) && axis.boxes() == 1) {
+                continue;
+            }
+            let mut reachable = around.clone();
             let mut dimensions = Vec::with_capacity(self.axes.len());
-            let mut empty = false;
             for (d, axis) in self.axes.iter().enumerate() {
                 let (box_size, boxes) = (axis.boxed.box_size, axis.boxes());
-                let tail = axis.region.extent - (boxes - 1) * box_size;
-                let (number, live) = if choice >> d & 1 == 1 {
-                    (Expr::constant(boxes - 1), tail)
+                let (number, live) = if is_last(d) {
+                    (Expr::constant(boxes - 1), axis.region.extent - (boxes - 1) * box_size)
                 } else {
                     let var = first + d as Var;
                     reachable.at_least(var, 0);
                     reachable.require(&Expr::constant(boxes - 2).sub(&Expr::var(var)));
-                    empty |= boxes == 1;
                     (Expr::var(var), box_size)
                 };
                 dimensions.push(Reach {
@@ -171,9 +173,7 @@ impl Staged {
                     live: Expr::constant(live),
                 });
             }
-            if !empty {
-                worst = worst.max(level(&reachable, &dimensions));
-            }
+            worst = worst.max(level(&reachable, &dimensions));
         }
         worst
     }

@@ -45,6 +45,8 @@ pub(super) struct Entry<'a> {
     pub(super) barriers: Option<Place>,
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,
+    /// The words of the left matrices of the products of a group, each with the variables that hold it.
+    pub(super) factors: Vec<(Vec<VariableId>, Vec<RegId>)>,
     /// The descriptors of the products since the last fence, after those that were computed before a loop.
     pub(super) descriptors: Vec<super::products::Known>,
     /// How many of them were computed before a loop.
@@ -96,6 +98,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         buffers,
         barriers,
         warp: None,
+        factors: Vec::new(),
         descriptors: Vec::new(),
         kept_descriptors: 0,
         sums: Vec::new(),
@@ -269,7 +272,17 @@ impl Entry<'_> {
     pub(super) fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
         let known = self.known_descriptors();
-        for statement in &kernel.region(region).statements {
+        let statements = &kernel.region(region).statements;
+        for (at, statement) in statements.iter().enumerate() {
+            // What is packed is known from the fence of a group to its end, and among products that follow each other.
+            match statement.kind {
+                StatementKind::WgmmaFence => {
+                    self.factors.clear();
+                    self.pack_factors(&statements[at + 1..]);
+                }
+                StatementKind::Wgmma(_) | StatementKind::MmaSync(_) => {}
+                _ => self.factors.clear(),
+            }
             self.statement(statement);
             self.converged = self.role.is_none() && self.is_together_behind(statement, self.converged);
         }
@@ -306,6 +319,7 @@ impl Entry<'_> {
                 }
             }
             StatementKind::Load(load) => self.load(load),
+            StatementKind::LoadMatrix(load) => self.load_matrix(load),
             StatementKind::Store(store) => self.store(store),
             StatementKind::StoreDsmemAll(store) => self.spread(store),
             StatementKind::LoadDsmem { rank, load } => self.load_peer(*rank, load),
@@ -348,6 +362,7 @@ impl Entry<'_> {
                 self.descriptors.truncate(self.kept_descriptors);
                 self.emit("wgmma.fence.sync.aligned", []);
             }
+            StatementKind::MmaSync(product) => self.product_of_warp(product),
             StatementKind::WgmmaCommitGroup => self.emit("wgmma.commit_group.sync.aligned", []),
             StatementKind::WgmmaWaitGroup { pending } => {
                 self.emit("wgmma.wait_group.sync.aligned", [(*pending).into()]);

@@ -10,8 +10,8 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
-    BulkCopy, CpAsync, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Type, Value,
-    ValueId, Wgmma,
+    BulkCopy, CpAsync, IndexOp, Load, LoadMatrix, Memory, Op, ParameterKind, Product, Region, StatementKind, Store,
+    TensorPart, Type, Value, ValueId,
 };
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
@@ -23,6 +23,9 @@ impl Entry<'_> {
         let accesses = self.kernel.regions.iter().flat_map(|Region { statements, .. }| statements);
         let mut addresses = Vec::new();
         for statement in accesses {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let accesses = statement.kind.effects().accesses();
             let mut places: Vec<(Memory, ValueId)> =
                 accesses.filter_map(|a| Some((self.kernel.home(a.memory), a.elements?.offset))).collect();
@@ -31,8 +34,10 @@ impl Entry<'_> {
             {
                 places.push((Memory::Parameter(parameter), offset));
             }
-            if let StatementKind::Wgmma(Wgmma { a, b, .. }) = &statement.kind {
-                places.extend([a, b].map(|matrix| (Memory::Buffer(matrix.buffer), matrix.offset)));
+            if let StatementKind::Wgmma(product) = &statement.kind {
+                places.extend(
+                    Product::Wgmma(product).matrices().map(|matrix| (Memory::Buffer(matrix.buffer), matrix.offset)),
+                );
             }
             for (memory, offset) in places {
                 let (rest, _) = self.peel(memory, offset);
@@ -171,6 +176,32 @@ impl Entry<'_> {
         self.load_from(space, address, load);
     }
 
+    /// A load of matrices by a warp: words, each with the elements that a lane has of one.
+    pub(super) fn load_matrix(&mut self, load: &LoadMatrix) {
+        let memory = Memory::Buffer(load.buffer);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F16);
+        let address = self.address(memory, load.offset);
+        let results: Vec<ValueId> = load.results().collect();
+        let registers: Vec<RegId> = (0..load.count).map(|_| self.f.reg(ScalarType::B32)).collect();
+        let way = if load.transposed { ".trans" } else { "" };
+        let mnemonic = format!("ldmatrix.sync.aligned.m8n8.x{}{way}.shared.b16", load.count);
+        self.add(&mnemonic, vec![Operand::vector(registers.iter().copied()), address.into()], None);
+        let each = results.len() / registers.len();
+        for (word, lanes) in registers.into_iter().zip(results.chunks(each)) {
+            let ty = register_type(Type::Element(element));
+            match lanes {
+                [lane] if ty != ScalarType::B32 => {
+                    let register = self.result("mov.b32", ty, [word.into()]);
+                    self.bind(*lane, register);
+                }
+                _ => {
+                    let parts = Parts { count: 1, memory: ScalarType::B32, register: ScalarType::B32 };
+                    self.unpack(element, &parts, &[word], lanes);
+                }
+            }
+        }
+    }
+
     /// The lanes of a load from an address in a space.
     pub(super) fn load_from(&mut self, space: &str, address: Address, load: &Load) {
         let element = self.kernel.element(load.memory).unwrap_or(ElementType::F32);
@@ -245,7 +276,10 @@ impl Entry<'_> {
         for lanes in lanes.chunks(per_part) {
             let source = match self.packed_literals(element, lanes) {
                 Some(word) if per_part > 1 => i64::from(word).into(),
-                _ => self.pack(element, lanes),
+                _ => {
+                    let lanes = lanes.iter().map(|lane| self.lane(element, *lane)).collect();
+                    self.pack(element, lanes)
+                }
             };
             packed.push((parts.register, source));
         }
@@ -262,21 +296,19 @@ impl Entry<'_> {
         Some(word as u32)
     }
 
-    /// One lane, or the word of two 16-bit or two or four 8-bit lanes.
-    fn pack(&mut self, element: ElementType, lanes: &[ValueId]) -> Operand {
-        if let (2, ScalarType::B16) = (lanes.len(), register_type(Type::Element(element))) {
-            let halves = [self.register(lanes[0]), self.register(lanes[1])];
-            return self.result("mov.b32", ScalarType::B32, [Operand::vector(halves)]).into();
+    /// A lane as a number.
+    fn lane(&mut self, element: ElementType, lane: ValueId) -> Operand {
+        if element != ElementType::Bool {
+            return self.operand(lane);
         }
-        let mut words = Vec::with_capacity(lanes.len());
-        for lane in lanes {
-            let source = if element == ElementType::Bool {
-                let predicate = self.register(*lane);
-                self.result("selp.b32", ScalarType::B32, [1.into(), 0.into(), predicate.into()]).into()
-            } else {
-                self.operand(*lane)
-            };
-            words.push(source);
+        let predicate = self.register(lane);
+        self.result("selp.b32", ScalarType::B32, [1.into(), 0.into(), predicate.into()]).into()
+    }
+
+    /// One lane, or the word of two 16-bit or two or four 8-bit lanes.
+    pub(super) fn pack(&mut self, element: ElementType, words: Vec<Operand>) -> Operand {
+        if let (2, ScalarType::B16) = (words.len(), register_type(Type::Element(element))) {
+            return self.result("mov.b32", ScalarType::B32, [Operand::vector(words)]).into();
         }
         // `prmt` picks bytes of two words: 0 to 3 of the first, 4 to 7 of the second; the first digit is the highest
         // byte.

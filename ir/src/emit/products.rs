@@ -4,6 +4,9 @@
 //! the matrices of a group, those that lie a constant apart have descriptors a constant apart: one addition, in
 //! registers that the lanes of a warp share. What does not change in a loop is computed before it; the slot of a ring
 //! is then one multiplication and addition, which takes both words at once.
+//!
+//! A left matrix in registers is words of several elements. They are packed before the fence that the products of a
+//! group stand behind, since it is these words that the tensor cores read.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::descriptor::Descriptor;
@@ -11,7 +14,9 @@ use tilewright_kernel::tensor_map::GRANULE;
 use tilewright_ptx::{Address, AddressBase, Operand, RegId, ScalarType, Symbol};
 
 use super::entry::Entry;
-use crate::kernel_ir::{Loop, Matrix, Memory, RegionId, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{
+    Factor, Loop, Matrix, Memory, MmaSync, Product, RegionId, Statement, StatementKind, ValueId, VariableId, Wgmma,
+};
 
 /// A descriptor that others are a constant apart from.
 #[derive(Clone, Copy)]
@@ -36,34 +41,100 @@ struct Origin {
 
 impl Entry<'_> {
     pub(super) fn product(&mut self, product: &Wgmma) {
-        let element = |matrix: &Matrix| self.kernel.element(Memory::Buffer(matrix.buffer)).unwrap_or(ElementType::F32);
-        let (left, right) = (element(&product.a), element(&product.b));
+        let (left, right) = (self.element_of(&product.a), self.element_in(&product.b));
         let sum = Wgmma::sum(left, right).unwrap_or(ElementType::F32);
-        let Wgmma { columns, a, b, slots, adds, .. } = product;
+        let Wgmma { columns, a, b, adds, .. } = product;
         let shape = format!("m64n{columns}k{}", Wgmma::depth(left.bytes()));
         let mnemonic =
             format!("wgmma.mma_async.sync.aligned.{shape}.{}.{}.{}", spelled(sum), spelled(left), spelled(right));
-        let [left_at, right_at] = [(a, slots[0]), (b, slots[1])].map(|(matrix, slot)| self.descriptor(matrix, slot));
+        let left_at = match a {
+            Factor::Shared(matrix) => self.descriptor(matrix).into(),
+            Factor::Registers(variables) => Operand::vector(self.words(left, variables)),
+        };
+        let right_at = self.descriptor(b);
         let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
         let adds = match adds {
             Some(adds) => self.register(*adds).into(),
             None => 1.into(),
         };
-        let mut operands = vec![Operand::vector(sums.into_iter()), left_at.into(), right_at.into(), adds];
+        let mut operands = vec![Operand::vector(sums.into_iter()), left_at, right_at.into(), adds];
         if !left.is_integer() {
             operands.extend([1.into(), 1.into()]);
         }
         if left.bytes() == 2 {
-            operands.extend([a, b].map(|matrix| Operand::from(i64::from(matrix.across))));
+            operands.extend(Product::Wgmma(product).matrices().map(|matrix| Operand::from(i64::from(matrix.across))));
         }
         self.emit(&mnemonic, operands);
+    }
+
+    /// A product of the matrices that a warp holds.
+    pub(super) fn product_of_warp(&mut self, product: &MmaSync) {
+        let MmaSync { a, b, .. } = product;
+        let of = |v: &VariableId| self.kernel.variables.get(v.index())?.element();
+        let element = a.first().and_then(of).unwrap_or(ElementType::F32);
+        let sum = MmaSync::sum(element).unwrap_or(ElementType::F32);
+        let depth = Wgmma::depth(element.bytes());
+        let (left, right) = (spelled(element), spelled(element));
+        let mnemonic =
+            format!("mma.sync.aligned.m16n8k{depth}.row.col.{}.{left}.{right}.{}", spelled(sum), spelled(sum));
+        let [a, b] = [a, b].map(|variables| Operand::vector(self.words(element, variables)));
+        let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
+        let sums = Operand::vector(sums);
+        self.emit(&mnemonic, [sums.clone(), a, b, sums]);
+    }
+
+    fn element_in(&self, matrix: &Matrix) -> ElementType {
+        self.kernel.element(Memory::Buffer(matrix.buffer)).unwrap_or(ElementType::F32)
+    }
+
+    fn element_of(&self, factor: &Factor) -> ElementType {
+        let of = |v: &VariableId| self.kernel.variables.get(v.index())?.element();
+        match factor {
+            Factor::Shared(matrix) => self.element_in(matrix),
+            Factor::Registers(variables) => variables.first().and_then(of).unwrap_or(ElementType::F32),
+        }
+    }
+
+    /// Packs what the products of the group read from registers: those that come next, up to its end.
+    pub(super) fn pack_factors(&mut self, next: &[Statement]) {
+        for statement in next {
+            match &statement.kind {
+                StatementKind::Wgmma(product) => {
+                    let element = self.element_of(&product.a);
+                    if let Factor::Registers(variables) = &product.a {
+                        self.words(element, variables);
+                    }
+                }
+                StatementKind::WgmmaCommitGroup => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// The words that hold a left matrix.
+    fn words(&mut self, element: ElementType, variables: &[VariableId]) -> Vec<RegId> {
+        if let Some((_, known)) = self.factors.iter().find(|known| known.0 == variables) {
+            return known.clone();
+        }
+        let each = (Wgmma::FACTOR_REGISTER / element.bytes()) as usize;
+        let registers: Vec<RegId> = variables.iter().filter_map(|v| self.variables[v.index()]).collect();
+        let word = |lanes: &[RegId]| match self.pack(element, lanes.iter().map(|r| (*r).into()).collect()) {
+            Operand::Reg(word) if lanes.len() > 1 => word,
+            lane => self.moved(ScalarType::B32, lane),
+        };
+        let found: Vec<RegId> = registers.chunks(each).map(word).collect();
+        self.factors.push((variables.to_vec(), found.clone()));
+        found
     }
 
     /// Finds out what products add to. Kernels that have some take the address of shared memory once: their loops need
     /// it for every product.
     pub(super) fn prepare_products(&mut self, dynamic: Option<Symbol>) {
         let statements = self.kernel.regions.iter().flat_map(|region| &region.statements);
-        let products = statements.filter_map(|s| s.kind.effects().adds);
+        let products = statements.filter_map(|s| match &s.kind {
+            StatementKind::Wgmma(product) => Some(product),
+            _ => None,
+        });
         let mut sums: Vec<VariableId> = products.flat_map(Wgmma::all).collect();
         sums.sort_unstable();
         sums.dedup();
@@ -88,7 +159,8 @@ impl Entry<'_> {
         }
     }
 
-    fn descriptor(&mut self, matrix: &Matrix, slot: ValueId) -> RegId {
+    fn descriptor(&mut self, matrix: &Matrix) -> RegId {
+        let slot = matrix.slot;
         let pitch = self.pitch(matrix);
         let first = self.address(Memory::Buffer(matrix.buffer), matrix.offset);
         let (origin, mut bytes) = Self::origin(matrix, first);
@@ -179,7 +251,7 @@ impl Entry<'_> {
     fn matrices_in(&self, region: RegionId, found: &mut Vec<Matrix>) {
         for statement in &self.kernel.region(region).statements {
             let effects = statement.kind.effects();
-            found.extend(effects.adds.into_iter().flat_map(|product| [product.a, product.b]));
+            found.extend(effects.adds.into_iter().flat_map(Product::matrices).copied());
             effects.inside.regions().for_each(|part| self.matrices_in(part, found));
         }
     }

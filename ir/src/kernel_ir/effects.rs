@@ -5,21 +5,24 @@
 //! compile before it has one, and no walker passes it over.
 
 use super::{
-    BufferId, If, Load, Loop, Matrix, MbarrierId, Memory, Receivers, RegionId, Role, StatementKind, Store, TensorPart,
-    ValueId, VariableId, Wgmma,
+    BufferId, Factor, If, Load, Loop, Matrix, MbarrierId, Memory, Product, Receivers, RegionId, Role, StatementKind,
+    Store, TensorPart, ValueId, VariableId,
 };
+
+/// Most values that a row names one by one.
+const MOST: usize = 5;
 
 /// The row of a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effects<'a> {
-    few: [Option<ValueId>; 3],
+    few: [Option<ValueId>; MOST],
     many: &'a [ValueId],
     /// The first value that it binds, and how many: the others follow it in [`Kernel::values`](super::Kernel::values).
     bound: Option<(ValueId, u32)>,
     /// The variable that it makes or gives another value.
     pub sets: Option<VariableId>,
     /// The product whose variables it reads and gives other values.
-    pub adds: Option<&'a Wgmma>,
+    pub adds: Option<Product<'a>>,
     accesses: [Option<Access>; 2],
     /// The barriers of which it uses one.
     pub barrier: Option<MbarrierId>,
@@ -120,9 +123,20 @@ impl Access {
     }
 }
 
+/// Values named one by one.
+const fn few<const N: usize>(named: [Option<ValueId>; N]) -> [Option<ValueId>; MOST] {
+    let mut all = [None; MOST];
+    let mut n = 0;
+    while n < N {
+        all[n] = named[n];
+        n += 1;
+    }
+    all
+}
+
 impl<'a> Effects<'a> {
     const NONE: Self = Self {
-        few: [None; 3],
+        few: [None; MOST],
         many: &[],
         bound: None,
         sets: None,
@@ -186,7 +200,7 @@ pub struct AndMore<'a, T, M, const N: usize> {
 }
 
 /// The values that a statement uses.
-pub type Operands<'a> = AndMore<'a, ValueId, ValueId, 3>;
+pub type Operands<'a> = AndMore<'a, ValueId, ValueId, MOST>;
 /// The regions inside a statement, in order.
 pub type Regions<'a> = AndMore<'a, RegionId, Role, 2>;
 
@@ -232,38 +246,36 @@ impl StatementKind {
             // What it is computed from, the value itself says.
             Self::Let(value) => Effects { bound: Some((*value, 1)), ..none },
             Self::Declare(variable, value) | Self::Set(variable, value) => {
-                Effects { sets: Some(*variable), few: [Some(*value), None, None], ..none }
+                Effects { sets: Some(*variable), few: few([Some(*value)]), ..none }
             }
             Self::Load(load) => Effects {
-                few: [Some(load.offset), load.predicate, None],
+                few: few([Some(load.offset), load.predicate]),
                 many: &load.otherwise,
                 bound: Some((load.first, load.lanes)),
                 accesses: [Some(Access::load(load)), None],
                 ..none
             },
             Self::LoadDsmem { rank, load } => Effects {
-                few: [Some(*rank), Some(load.offset), load.predicate],
+                few: few([Some(*rank), Some(load.offset), load.predicate]),
                 many: &load.otherwise,
                 bound: Some((load.first, load.lanes)),
                 accesses: [Some(Access { of_cluster: true, ..Access::load(load) }), None],
                 ..none
             },
             Self::Store(store) => Effects {
-                few: [Some(store.offset), None, None],
+                few: few([Some(store.offset)]),
                 many: &store.values,
                 accesses: [Some(Access::store(store)), None],
                 ..none
             },
             Self::StoreDsmemAll(store) => Effects {
-                few: [Some(store.offset), None, None],
+                few: few([Some(store.offset)]),
                 many: &store.values,
                 accesses: [Some(Access { of_cluster: true, ..Access::store(store) }), None],
                 ..none
             },
-            Self::Loop(l) => Effects { few: [Some(l.count), None, None], inside: Inside::Loop(l), ..none },
-            Self::If(branch) => {
-                Effects { few: [Some(branch.condition), None, None], inside: Inside::If(branch), ..none }
-            }
+            Self::Loop(l) => Effects { few: few([Some(l.count)]), inside: Inside::Loop(l), ..none },
+            Self::If(branch) => Effects { few: few([Some(branch.condition)]), inside: Inside::If(branch), ..none },
             Self::Elect(part) => Effects { inside: Inside::Elect(*part), ..none },
             Self::Roles(roles) => Effects { inside: Inside::Roles(roles), ..none },
             Self::CpAsync(fetch) => {
@@ -274,7 +286,7 @@ impl StatementKind {
                     Some(Access { memory, kind, by: Engine::CpAsync, of_cluster: false, elements })
                 };
                 Effects {
-                    few: [Some(fetch.from), Some(fetch.to), fetch.predicate],
+                    few: few([Some(fetch.from), Some(fetch.to), fetch.predicate]),
                     accesses: [
                         access(Memory::Parameter(fetch.parameter), AccessKind::Read, from),
                         access(Memory::Buffer(fetch.buffer), AccessKind::Write, to),
@@ -294,7 +306,7 @@ impl StatementKind {
                     TensorPart::Tile { .. } => None,
                 };
                 Effects {
-                    few: [Some(transfer.slot), Some(transfer.offset), transfer.multicast],
+                    few: few([Some(transfer.slot), Some(transfer.offset), transfer.multicast]),
                     many: transfer.part.operands(),
                     accesses: if fills { [tensor, Some(buffer)] } else { [Some(buffer), tensor] },
                     barrier: transfer.barrier,
@@ -302,21 +314,21 @@ impl StatementKind {
                 }
             }
             Self::Shuffle { value, result, .. } => {
-                Effects { few: [Some(*value), None, None], bound: Some((*result, 1)), ..none }
+                Effects { few: few([Some(*value)]), bound: Some((*result, 1)), ..none }
             }
             Self::BarRedOr { predicate, result } => {
-                Effects { few: [Some(*predicate), None, None], bound: Some((*result, 1)), ..none }
+                Effects { few: few([Some(*predicate)]), bound: Some((*result, 1)), ..none }
             }
             Self::AtomicUpdate(update) => {
                 let elements = Elements { offset: update.offset, lanes: 1, predicate: None };
                 let access = Access::by_thread(Memory::Workspace(update.workspace), AccessKind::Write, elements);
-                Effects { few: [Some(update.offset), Some(update.value), None], accesses: [Some(access), None], ..none }
+                Effects { few: few([Some(update.offset), Some(update.value)]), accesses: [Some(access), None], ..none }
             }
             Self::LastBlockTicket { counters, at, blocks, last, .. } => {
                 let elements = Elements { offset: *at, lanes: 1, predicate: None };
                 let access = Access::by_thread(Memory::Workspace(*counters), AccessKind::Write, elements);
                 Effects {
-                    few: [Some(*at), Some(*blocks), None],
+                    few: few([Some(*at), Some(*blocks)]),
                     bound: Some((*last, 1)),
                     accesses: [Some(access), None],
                     ..none
@@ -327,26 +339,38 @@ impl StatementKind {
                     let (memory, kind) = (Memory::Buffer(matrix.buffer), AccessKind::Read);
                     Some(Access { memory, kind, by: Engine::TensorCore, of_cluster: false, elements: None })
                 };
+                let (a, b) = (product.a.matrix(), &product.b);
                 Effects {
-                    few: [Some(product.a.offset), Some(product.b.offset), product.adds],
-                    many: &product.slots,
-                    accesses: [access(&product.a), access(&product.b)],
-                    adds: Some(product),
+                    few: few([a.map(|a| a.offset), a.map(|a| a.slot), Some(b.offset), Some(b.slot), product.adds]),
+                    accesses: [a.and_then(access), access(b)],
+                    adds: Some(Product::Wgmma(product)),
                     ..none
                 }
             }
-            Self::LifetimeStart { slot, .. } => Effects { few: [Some(*slot), None, None], ..none },
+            // A lane says where a row is, and others may have its elements.
+            Self::LoadMatrix(load) => {
+                let memory = Memory::Buffer(load.buffer);
+                let elements = Elements { offset: load.offset, lanes: load.row, predicate: None };
+                Effects {
+                    few: few([Some(load.offset)]),
+                    bound: Some((load.first, load.values())),
+                    accesses: [Some(Access::by_thread(memory, AccessKind::Read, elements)), None],
+                    ..none
+                }
+            }
+            Self::MmaSync(product) => Effects { adds: Some(Product::MmaSync(product)), ..none },
+            Self::LifetimeStart { slot, .. } => Effects { few: few([Some(*slot)]), ..none },
             Self::MbarrierExpectTx { barrier, slot: at, .. } | Self::CpAsyncMbarrierArrive { barrier, slot: at } => {
-                slot(*barrier, [Some(*at), None, None])
+                slot(*barrier, few([Some(*at)]))
             }
             Self::MbarrierArrive { barrier, slot: at, to } => {
                 let rank = match to {
                     Receivers::One(rank) => Some(*rank),
                     Receivers::Own | Receivers::All => None,
                 };
-                slot(*barrier, [Some(*at), rank, None])
+                slot(*barrier, few([Some(*at), rank]))
             }
-            Self::MbarrierWait { barrier, slot: at, parity } => slot(*barrier, [Some(*at), Some(*parity), None]),
+            Self::MbarrierWait { barrier, slot: at, parity } => slot(*barrier, few([Some(*at), Some(*parity)])),
             Self::CpAsyncCommitGroup
             | Self::CpAsyncWaitGroup { .. }
             | Self::BarSync
@@ -372,7 +396,13 @@ impl StatementKind {
     /// The buffers that it names, to be given other numbers.
     pub fn buffers_mut(&mut self) -> impl Iterator<Item = &mut BufferId> {
         let (first, second) = match self {
-            Self::Wgmma(product) => (Some(&mut product.a.buffer), Some(&mut product.b.buffer)),
+            Self::Wgmma(product) => {
+                let a = match &mut product.a {
+                    Factor::Shared(matrix) => Some(&mut matrix.buffer),
+                    Factor::Registers(_) => None,
+                };
+                (a, Some(&mut product.b.buffer))
+            }
             kind => (kind.buffer_mut(), None),
         };
         first.into_iter().chain(second)
@@ -386,6 +416,7 @@ impl StatementKind {
             Self::CpAsync(fetch) => return Some(&mut fetch.buffer),
             Self::BulkCopy(transfer) => return Some(&mut transfer.buffer),
             Self::LifetimeStart { buffer, .. } => return Some(buffer),
+            Self::LoadMatrix(load) => return Some(&mut load.buffer),
             Self::Let(_)
             | Self::Declare(..)
             | Self::Set(..)
@@ -413,6 +444,7 @@ impl StatementKind {
             | Self::BulkCommitGroup
             | Self::BulkWaitGroupRead { .. }
             | Self::Wgmma(_)
+            | Self::MmaSync(_)
             | Self::WgmmaFence
             | Self::WgmmaCommitGroup
             | Self::WgmmaWaitGroup { .. } => return None,

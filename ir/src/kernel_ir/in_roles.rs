@@ -84,7 +84,8 @@ impl Kernel {
     fn has_cluster_barrier(&self, region: RegionId) -> bool {
         self.region(region).statements.iter().any(|s| {
             s.kind == StatementKind::BarrierCluster
-                || s.kind.effects().inside.regions().any(|part| self.has_cluster_barrier(part))
+                || !s.kind.only_computes()
+                    && s.kind.effects().inside.regions().any(|part| self.has_cluster_barrier(part))
         })
     }
 }
@@ -152,6 +153,9 @@ impl InRoles {
     fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
         self.of_regions[region.index()] = role;
         for statement in &kernel.region(region).statements {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let effects = statement.kind.effects();
             for access in effects.accesses() {
                 let Some(buffer) = access.buffer() else { continue };

@@ -56,6 +56,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `values`, `statements` | types, operations and statements |
+//! | `products` | products of matrices: which thread has which element; loads of what warps multiply |
 //! | `builder`, `reduction` | makes values and statements; the steps of reductions and what they start from |
 //! | `effects` | what each statement does, in one table: operands, accesses, what is inside it |
 //! | `facts` | ranges of index integers, agreement between threads |
@@ -70,6 +71,7 @@ mod effects;
 mod facts;
 mod in_roles;
 mod print;
+mod products;
 pub mod reduction;
 mod register_pressure;
 mod shared_map;
@@ -89,12 +91,13 @@ pub use builder::{Builder, Guard, Unbalanced};
 pub use effects::{Access, AccessKind, AndMore, Effects, Elements, Engine, Few, Inside, Operands, Regions};
 pub use facts::{Facts, Range};
 pub use in_roles::{InRoles, Users};
+pub use products::{Factor, LoadMatrix, Matrix, MmaSync, Product, Wgmma};
 pub use register_pressure::{Held, held};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use statements::{
-    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Evict, If, Load, Loop, Matrix, Receivers, Region, Role, Statement,
-    StatementKind, Store, TensorPart, Wgmma,
+    AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Evict, If, Load, Loop, Receivers, Region, Role, Statement,
+    StatementKind, Store, TensorPart,
 };
 pub use values::{IndexOp, Op, Shift, Type, UnaryOp, Value, arithmetic_type};
 pub use verify::{Fault, MAX_LANES, Problem, verify};

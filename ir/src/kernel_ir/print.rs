@@ -6,9 +6,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, IndexOp, Kernel, Matrix, Mbarrier, MbarrierId, Memory, Op,
-    ParameterKind, Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp,
-    Value, ValueId, Wgmma, Workspace,
+    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, Factor, IndexOp, Kernel, Matrix, Mbarrier, MbarrierId, Memory,
+    MmaSync, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type,
+    UnaryOp, Value, ValueId, VariableId, Wgmma, Workspace,
 };
 
 impl Display for Kernel {
@@ -74,6 +74,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Load(load) | StatementKind::LoadDsmem { load, .. } => {
                 load.results().for_each(|value| name(value, names, next));
             }
+            StatementKind::LoadMatrix(load) => load.results().for_each(|value| name(value, names, next)),
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
             StatementKind::LastBlockTicket { last: result, .. } | StatementKind::BarRedOr { result, .. } => {
                 name(*result, names, next)
@@ -114,6 +115,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::BulkCommitGroup
             | StatementKind::BulkWaitGroupRead { .. }
             | StatementKind::Wgmma(_)
+            | StatementKind::MmaSync(_)
             | StatementKind::WgmmaFence
             | StatementKind::WgmmaCommitGroup
             | StatementKind::WgmmaWaitGroup { .. } => {}
@@ -161,6 +163,12 @@ impl Printer<'_> {
                     write!(f, " if {} else {}", self.name(predicate), self.list(&load.otherwise))?;
                 }
                 writeln!(f)
+            }
+            StatementKind::LoadMatrix(load) => {
+                let results: Vec<_> = load.results().collect();
+                let way = if load.transposed { ", transposed" } else { "" };
+                let place = self.place(Memory::Buffer(load.buffer), load.offset);
+                writeln!(f, "{} = {} matrices of rows at {place}{way}", self.list(&results), load.count)
             }
             StatementKind::Store(store) => {
                 writeln!(f, "{} = {}", self.place(store.memory, store.offset), self.list(&store.values))
@@ -302,16 +310,18 @@ impl Printer<'_> {
             StatementKind::BulkCommitGroup => writeln!(f, "commit"),
             StatementKind::BulkWaitGroupRead { pending } => writeln!(f, "await reads of all but {pending} commits"),
             StatementKind::Wgmma(product) => {
-                let Wgmma { sums, columns, a, b, slots, adds } = product;
+                let Wgmma { sums, columns, a, b, adds } = product;
                 let last = sums.0 + product.variables() - 1;
                 let adds = adds.map_or_else(String::new, |adds| format!(" + sums if {}", self.name(adds)));
-                writeln!(
-                    f,
-                    "v{}..v{last} = {} x {}{adds}, {columns} columns",
-                    sums.0,
-                    self.matrix(a, slots[0]),
-                    self.matrix(b, slots[1])
-                )
+                let a = match a {
+                    Factor::Shared(matrix) => self.matrix(matrix),
+                    Factor::Registers(variables) => variables_of(variables),
+                };
+                writeln!(f, "v{}..v{last} = {a} x {}{adds}, {columns} columns", sums.0, self.matrix(b))
+            }
+            StatementKind::MmaSync(MmaSync { sums, a, b }) => {
+                let last = sums.0 + MmaSync::SUMS - 1;
+                writeln!(f, "v{}..v{last} += {} x {}", sums.0, variables_of(a), variables_of(b))
             }
             StatementKind::WgmmaFence => writeln!(f, "fence of products"),
             StatementKind::WgmmaCommitGroup => writeln!(f, "commit products"),
@@ -326,8 +336,8 @@ impl Printer<'_> {
         }
     }
 
-    fn matrix(&self, matrix: &Matrix, slot: ValueId) -> String {
-        let Matrix { buffer, offset, across, leading, stride, swizzle } = *matrix;
+    fn matrix(&self, matrix: &Matrix) -> String {
+        let Matrix { buffer, slot, offset, across, leading, stride, swizzle } = *matrix;
         let place = self.place(Memory::Buffer(buffer), offset);
         let way = if across { "across" } else { "along k" };
         let slot = self.name(slot);
@@ -479,4 +489,10 @@ fn literal(ty: Type, bits: u64) -> String {
         Type::Element(element @ (U64 | U32 | U16 | U8)) => format!("{bits}{element}"),
         Type::Element(element) => format!("{bits:#x}{element}"),
     }
+}
+
+/// A list of variables.
+fn variables_of(list: &[VariableId]) -> String {
+    let names: Vec<String> = list.iter().map(|v| format!("v{}", v.0)).collect();
+    format!("[{}]", names.join(", "))
 }

@@ -12,7 +12,7 @@ use tilewright_kernel::target::register_limit;
 use tilewright_sorted::SortedMap;
 
 use super::effects::Inside;
-use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId, Wgmma};
+use super::{Kernel, Op, Product, RegionId, Role, StatementKind, Type, ValueId, VariableId};
 
 /// Loops with at most so many iterations may be written out by the assembler.
 const WRITTEN_OUT: i64 = 4;
@@ -49,16 +49,26 @@ impl Set {
 
     /// Adds the members of another set; whether there were new ones.
     fn join(&mut self, other: &Self) -> bool {
-        let mut grown = false;
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            grown |= *b & !*a != 0;
-            *a |= b;
+        // Loops over numbers: a debug build calls what iterators do.
+        let (own, others) = (&mut self.0[..], &other.0[..]);
+        let (mut grown, mut at) = (false, 0);
+        while at < own.len() {
+            grown |= others[at] & !own[at] != 0;
+            own[at] |= others[at];
+            at += 1;
         }
         grown
     }
 
     fn meet(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
+        let mut both = self.clone();
+        let (own, others) = (&mut both.0[..], &other.0[..]);
+        let mut at = 0;
+        while at < own.len() {
+            own[at] &= others[at];
+            at += 1;
+        }
+        both
     }
 }
 
@@ -68,7 +78,7 @@ type Place = (usize, usize);
 struct Analysis<'a> {
     kernel: &'a Kernel,
     /// Bits that a variable takes: 0 if it may take none.
-    bits: Vec<u32>,
+    bits: &'a [u32],
     /// What is read after each exchange before it changes, and where each loop comes around.
     live: SortedMap<Place, Set>,
     most: (u32, Set),
@@ -86,21 +96,50 @@ struct Past {
 /// them.
 pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
     let usual = register_limit(kernel.signature.threads);
+    let bits = sizes(kernel);
     match kernel.roles() {
-        [] => vec![(held_in(kernel, Kernel::BODY), usual, None)],
+        [] => vec![(held_in(kernel, Kernel::BODY, &bits), usual, None)],
         roles => {
             let limit = |role: &Role| role.registers.unwrap_or(usual);
-            roles.iter().map(|role| (held_in(kernel, role.body), limit(role), Some(role))).collect()
+            roles.iter().map(|role| (held_in(kernel, role.body, &bits), limit(role), Some(role))).collect()
         }
     }
 }
 
+/// Bits of each variable: the most of all values that it is given.
+fn sizes(kernel: &Kernel) -> Vec<u32> {
+    let mut bits = vec![0; kernel.variables.len()];
+    for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+        match &statement.kind {
+            StatementKind::Declare(v, value) | StatementKind::Set(v, value) => {
+                bits[v.index()] = bits[v.index()].max(width(kernel, *value));
+            }
+            StatementKind::Wgmma(product) => product.all().for_each(|v| bits[v.index()] = 32),
+            StatementKind::MmaSync(product) => product.all().for_each(|v| bits[v.index()] = 32),
+            _ => {}
+        }
+    }
+    bits
+}
+
+/// Bits that must be kept to have a value.
+fn width(kernel: &Kernel, value: ValueId) -> u32 {
+    let found = kernel.value(value);
+    let own = match found.ty {
+        Type::Element(tilewright_kernel::ElementType::Bool) | Type::I32 | Type::I64 => 0,
+        Type::Element(element) => 8 * element.bytes(),
+    };
+    match found.op {
+        Op::Cast(of) | Op::Bits(of) => own.min(width(kernel, of)),
+        Op::Literal(_) | Op::Get(_) | Op::Scalar(_) | Op::FromIndex(_) => 0,
+        _ => own,
+    }
+}
+
 /// What a thread that runs a region must hold at one time there.
-fn held_in(kernel: &Kernel, region: RegionId) -> Held {
+fn held_in(kernel: &Kernel, region: RegionId, bits: &[u32]) -> Held {
     let none = Set::new(kernel);
-    let mut analysis =
-        Analysis { kernel, bits: vec![0; kernel.variables.len()], live: SortedMap::new(), most: (0, none.clone()) };
-    analysis.sizes();
+    let mut analysis = Analysis { kernel, bits, live: SortedMap::new(), most: (0, none.clone()) };
     analysis.backward(region, none.clone());
     analysis.forward(region, &mut Past { set: none.clone(), read: none });
     let Analysis { bits, most: (words, members), .. } = analysis;
@@ -118,55 +157,27 @@ fn held_in(kernel: &Kernel, region: RegionId) -> Held {
 }
 
 impl Analysis<'_> {
-    /// Bits of each variable: the most of all values that it is given.
-    fn sizes(&mut self) {
-        for statement in self.kernel.regions.iter().flat_map(|region| &region.statements) {
-            if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = statement.kind {
-                self.bits[v.index()] = self.bits[v.index()].max(self.width(value));
-            }
-            for v in statement.kind.effects().adds.into_iter().flat_map(Wgmma::all) {
-                self.bits[v.index()] = 32;
-            }
-        }
-    }
-
-    /// Bits that must be kept to have a value.
-    fn width(&self, value: ValueId) -> u32 {
-        let found = self.kernel.value(value);
-        let own = match found.ty {
-            Type::Element(tilewright_kernel::ElementType::Bool) | Type::I32 | Type::I64 => 0,
-            Type::Element(element) => 8 * element.bytes(),
-        };
-        match found.op {
-            Op::Cast(of) | Op::Bits(of) => own.min(self.width(of)),
-            Op::Literal(_) | Op::Get(_) | Op::Scalar(_) | Op::FromIndex(_) => 0,
-            _ => own,
-        }
-    }
-
-    /// The variable that a statement reads.
-    fn variable_read(&self, kind: &StatementKind) -> Option<VariableId> {
-        let StatementKind::Let(value) = kind else { return None };
-        match self.kernel.value(*value).op {
-            Op::Get(v) => Some(v),
-            _ => None,
-        }
-    }
-
     /// What is live before a region, given what is after it.
     fn backward(&mut self, region: RegionId, mut live: Set) -> Set {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate().rev() {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = kernel.value(*value).op {
+                        live.insert(v);
+                    }
+                    continue;
+                }
+                StatementKind::Declare(v, _) | StatementKind::Set(v, _) => {
+                    live.remove(*v);
+                    continue;
+                }
+                _ => {}
+            }
             let effects = statement.kind.effects();
             match effects.inside {
                 Inside::Nothing => {
-                    if let Some(v) = effects.sets {
-                        live.remove(v);
-                    }
-                    if let Some(v) = self.variable_read(&statement.kind) {
-                        live.insert(v);
-                    }
-                    effects.adds.into_iter().flat_map(Wgmma::all).for_each(|v| live.insert(v));
+                    effects.adds.into_iter().flat_map(Product::uses).for_each(|v| live.insert(v));
                     if is_exchange(&statement.kind) {
                         self.live.insert((region.index(), at), live.clone());
                     }
@@ -201,23 +212,28 @@ impl Analysis<'_> {
     fn forward(&mut self, region: RegionId, past: &mut Past) {
         let kernel = self.kernel;
         for (at, statement) in kernel.region(region).statements.iter().enumerate() {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = kernel.value(*value).op {
+                        past.read.insert(v);
+                    }
+                    continue;
+                }
+                StatementKind::Declare(v, value) | StatementKind::Set(v, value) => {
+                    past.read.remove(*v);
+                    match width(kernel, *value) {
+                        0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
+                        _ => past.set.insert(*v),
+                    }
+                    continue;
+                }
+                _ => {}
+            }
             let effects = statement.kind.effects();
             match effects.inside {
                 Inside::Nothing => {
-                    if let Some(v) = self.variable_read(&statement.kind) {
-                        past.read.insert(v);
-                    }
-                    for v in effects.adds.into_iter().flat_map(Wgmma::all) {
-                        past.set.insert(v);
-                        past.read.insert(v);
-                    }
-                    if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = &statement.kind {
-                        past.read.remove(*v);
-                        match self.width(*value) {
-                            0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
-                            _ => past.set.insert(*v),
-                        }
-                    }
+                    effects.adds.into_iter().flat_map(Product::all).for_each(|v| past.set.insert(v));
+                    effects.adds.into_iter().flat_map(Product::uses).for_each(|v| past.read.insert(v));
                     if is_exchange(&statement.kind)
                         && let Some(live) = self.live.get(&(region.index(), at))
                     {
@@ -270,22 +286,38 @@ impl Analysis<'_> {
     /// The variables that a region reads, and those that it changes.
     fn inside(&self, region: RegionId, used: &mut Set, changed: &mut Set) {
         for statement in &self.kernel.region(region).statements {
-            if let Some(v) = self.variable_read(&statement.kind) {
-                used.insert(v);
-            }
-            if let StatementKind::Set(v, value) = statement.kind
-                && self.width(value) > 0
-            {
-                changed.insert(v);
+            match statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = self.kernel.value(value).op {
+                        used.insert(v);
+                    }
+                    continue;
+                }
+                StatementKind::Declare(..) => continue,
+                StatementKind::Set(v, value) => {
+                    if width(self.kernel, value) > 0 {
+                        changed.insert(v);
+                    }
+                    continue;
+                }
+                _ => {}
             }
             let effects = statement.kind.effects();
-            effects.adds.into_iter().flat_map(Wgmma::all).for_each(|v| changed.insert(v));
+            effects.adds.into_iter().flat_map(Product::all).for_each(|v| changed.insert(v));
+            effects.adds.into_iter().flat_map(Product::factors).for_each(|v| used.insert(v));
             effects.inside.regions().for_each(|part| self.inside(part, used, changed));
         }
     }
 
     fn found(&mut self, held: Set) {
-        let bits: u32 = (0..self.bits.len()).filter(|v| held.contains(*v)).map(|v| self.bits[v]).sum();
+        let mut bits = 0;
+        for (at, word) in held.0.iter().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                bits += self.bits[64 * at + left.trailing_zeros() as usize];
+                left &= left - 1;
+            }
+        }
         let words = bits.div_ceil(32);
         if words > self.most.0 {
             self.most = (words, held);
@@ -302,5 +334,6 @@ fn is_exchange(kind: &StatementKind) -> bool {
             | StatementKind::Shuffle { .. }
             | StatementKind::LastBlockTicket { .. }
             | StatementKind::Wgmma(_)
+            | StatementKind::MmaSync(_)
     )
 }

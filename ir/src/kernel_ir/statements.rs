@@ -1,10 +1,8 @@
 //! Statements, and the regions that they stand in.
 
-use tilewright_kernel::ElementType;
 use tilewright_kernel::target::WARP;
-use tilewright_kernel::tensor_map::Swizzle;
 
-use super::{BufferId, MbarrierId, Memory, RegionId, ValueId, VariableId};
+use super::{BufferId, LoadMatrix, MbarrierId, Memory, MmaSync, RegionId, ValueId, VariableId, Wgmma};
 
 /// A sequence of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,6 +174,10 @@ pub enum StatementKind {
     },
     /// Each warpgroup starts to add a product of matrices to variables of its threads.
     Wgmma(Wgmma),
+    /// Each warp loads matrices whose rows lanes say.
+    LoadMatrix(LoadMatrix),
+    /// Each warp adds a product of matrices that its threads hold to variables of theirs.
+    MmaSync(MmaSync),
     /// Products that are started after it find in variables what their threads gave these before. Between products that
     /// add to the same variables there need be none.
     WgmmaFence,
@@ -187,92 +189,6 @@ pub enum StatementKind {
         /// How many commits may be under way still.
         pending: u32,
     },
-}
-
-/// A product of matrices in shared memory, of [`Wgmma::ROWS`] rows and [`Wgmma::depth`] elements along k.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wgmma {
-    /// The first of the variables that it adds to; the others follow it in `Kernel::variables`. Where element (x, y) of
-    /// the sum is, [`Wgmma::element`] says.
-    pub sums: VariableId,
-    /// Columns of the sum: a multiple of 8 up to 256 that the types admit (PTX manual 9.7.15.5.2).
-    pub columns: u32,
-    /// The left matrix: x counts its rows.
-    pub a: Matrix,
-    /// The right one: x counts its columns.
-    pub b: Matrix,
-    /// In which slots of their buffers these are, each a `Type::I32`.
-    pub slots: [ValueId; 2],
-    /// Where it does not hold, what is in the variables is not added: a predicate that all threads agree on; none if it
-    /// always is.
-    pub adds: Option<ValueId>,
-}
-
-/// A matrix in a buffer in shared memory, of rows along k: see [`tilewright_kernel::descriptor`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matrix {
-    /// The buffer.
-    pub buffer: BufferId,
-    /// Where element (0, 0) lies before the swizzle, in elements from the start of the slot: an index integer that the
-    /// threads of a warpgroup agree on, at a multiple of 16 bytes.
-    pub offset: ValueId,
-    /// Whether neighbours in memory are neighbours along x, not along k.
-    pub across: bool,
-    /// Leading dimension byte offset.
-    pub leading: u32,
-    /// Stride dimension byte offset.
-    pub stride: u32,
-    /// How chunks of 16 bytes are exchanged, by their addresses.
-    pub swizzle: Swizzle,
-}
-
-impl Wgmma {
-    /// Rows of the sum.
-    pub const ROWS: u32 = 64;
-    /// Most columns.
-    pub const MOST_COLUMNS: u32 = 256;
-    /// Bytes along k.
-    const DEPTH: u32 = 32;
-
-    /// The type of the sum of products of such factors; none if there is no instruction (PTX manual 9.7.15.2).
-    pub const fn sum(left: ElementType, right: ElementType) -> Option<ElementType> {
-        use ElementType::{Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
-        match (left, right) {
-            (F16, F16) | (Bf16, Bf16) | (Tf32, Tf32) | (E4m3 | E5m2, E4m3 | E5m2) => Some(F32),
-            (I8 | U8, I8 | U8) => Some(I32),
-            _ => None,
-        }
-    }
-
-    /// Whether a product of such elements can have so many columns: a multiple of 8, and of integers from 32 on one of
-    /// 16 (PTX manual 9.7.15.5.2).
-    pub const fn has_columns(element: ElementType, columns: u32) -> bool {
-        let step = if element.is_integer() && columns > 24 { 16 } else { 8 };
-        columns > 0 && columns <= Self::MOST_COLUMNS && columns.is_multiple_of(step)
-    }
-
-    /// How many variables of a thread it adds to.
-    pub const fn variables(&self) -> u32 {
-        self.columns / 2
-    }
-
-    /// Those variables.
-    pub fn all(&self) -> impl Iterator<Item = VariableId> + use<> {
-        (self.sums.0..self.sums.0 + self.variables()).map(VariableId)
-    }
-
-    /// Elements along k, of so many bytes.
-    pub const fn depth(bytes: u32) -> u32 {
-        Self::DEPTH / bytes
-    }
-
-    /// Which element of the sum is in a variable, counted from the first one, of a thread of the warpgroup: row and
-    /// column (PTX manual 9.7.15.5.1.1.2, the fragment of D).
-    pub const fn element(thread: u32, variable: u32) -> (u32, u32) {
-        let (warp, lane) = (thread / WARP, thread % WARP);
-        let row = 16 * warp + lane / 4 + 8 * (variable / 2 % 2);
-        (row, 8 * (variable / 4) + 2 * (lane % 4) + variable % 2)
-    }
 }
 
 /// Warps of a block, and what they run.

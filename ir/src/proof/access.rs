@@ -2,7 +2,10 @@
 
 use std::ops::RangeInclusive;
 
+use tilewright_kernel::target::WARP;
+
 use super::agent::Active;
+use super::barriers::Groups;
 use super::blocks::{Touch, Workspaces};
 use super::global::{Access, Actor, Sees};
 use super::order::View;
@@ -10,7 +13,7 @@ use super::row::{Known, Row};
 use super::run::{Outcome, Run};
 use super::shared::Fault;
 use super::violation::Kind;
-use crate::kernel_ir::{BufferId, CpAsync, Kernel, Load, Memory, Op, Store, Type, ValueId};
+use crate::kernel_ir::{BufferId, CpAsync, Kernel, Load, LoadMatrix, Memory, Op, Store, Type, ValueId};
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
 pub(super) const TILE_ALIGNMENT: u64 = 128;
@@ -200,6 +203,33 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A load of matrices by each warp. Each lane reads a row, whose elements others have.
+    pub(super) fn load_matrix(&mut self, load: &LoadMatrix, active: &Active) -> Outcome {
+        let memory = Memory::Buffer(load.buffer);
+        let rank = self.me.id.rank;
+        let mut rows: Vec<Known> = vec![None; self.threads];
+        for thread in active.threads() {
+            if let Some(at) = self.offset(memory, load.offset, thread, active)? {
+                self.access_in(rank, memory, at, load.row, thread, active, Touch::Read)?;
+                rows[thread] = Some(at);
+            }
+        }
+        if self.data.is_none() {
+            load.results().for_each(|value| self.me.values[value.index()] = Row::UNKNOWN);
+            return Ok(());
+        }
+        for thread in active.threads() {
+            let (lane, first) = (thread as u32 % WARP, thread - thread % WARP as usize);
+            for (n, value) in (0..).zip(load.results()) {
+                let (row, element) = load.source(lane, n);
+                let at = rows.get(first + row as usize).copied().flatten();
+                let known = at.and_then(|at| self.datum(rank, memory, at + i64::from(element)));
+                self.bring(value, thread, known);
+            }
+        }
+        Ok(())
+    }
+
     /// A thread has a value; in a run with data.
     fn bring(&mut self, value: ValueId, thread: usize, known: Known) {
         if self.data.is_none() {
@@ -272,6 +302,10 @@ impl Run<'_> {
         let (memory, bytes) =
             (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
         let width = u64::from(bytes) * u64::from(fetch.lanes);
+        // Groups before the first one are empty, and are over first.
+        if self.me.fetches.is_empty() {
+            self.me.fetches = vec![Groups::default(); self.threads];
+        }
         for thread in active.threads() {
             let reads = fetch.predicate.map_or(Some(1), |p| self.me.values[p.index()].of(thread));
             if reads.is_none() || active.maybe {

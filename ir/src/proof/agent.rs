@@ -1,5 +1,6 @@
 //! Agents: what runs one program on its own, and where it is in it.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::barriers::Groups;
@@ -13,6 +14,8 @@ use crate::kernel_ir::{Loop, RegionId};
 pub(super) struct Active {
     pub lanes: Rc<[bool]>,
     pub count: usize,
+    /// From the first one to the last one.
+    pub range: Range<usize>,
     /// Whether it depends on data which of them do.
     pub maybe: bool,
     /// Whether it is the part of the elected thread; its lanes are those of which one is elected.
@@ -20,10 +23,22 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub fn of(lanes: impl Iterator<Item = bool>, maybe: bool, elected: bool) -> Self {
-        let lanes: Rc<[bool]> = lanes.collect();
-        let count = lanes.iter().filter(|lane| **lane).count();
-        Self { lanes, count, maybe, elected }
+    pub fn of(threads: usize, comes: impl Fn(usize) -> bool, maybe: bool, elected: bool) -> Self {
+        let (mut lanes, mut count, mut thread, mut range) = (vec![false; threads], 0, 0, 0..0);
+        let own = &mut lanes[..];
+        // No iterators, as in `row::pure`.
+        while thread < own.len() {
+            if comes(thread) {
+                own[thread] = true;
+                if count == 0 {
+                    range.start = thread;
+                }
+                range.end = thread + 1;
+                count += 1;
+            }
+            thread += 1;
+        }
+        Self { lanes: lanes.into(), count, range, maybe, elected }
     }
 
     pub fn threads(&self) -> impl Iterator<Item = usize> + use<> {
@@ -75,7 +90,7 @@ pub(super) struct Agent<'a> {
     pub name: String,
     pub block: i64,
     /// Who it is: the threads, and their number.
-    pub threads: std::ops::Range<usize>,
+    pub threads: Range<usize>,
     pub values: Vec<Row>,
     pub variables: Vec<Row>,
     pub order: Order,
@@ -86,7 +101,7 @@ pub(super) struct Agent<'a> {
     /// Whether it comes after earlier launches.
     pub behind: bool,
     pub groups: Groups,
-    /// The fetches of each thread.
+    /// The fetches of each thread, from the first one on.
     pub fetches: Vec<Groups>,
     pub products: Products,
     pub frames: Vec<Frame<'a>>,

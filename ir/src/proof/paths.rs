@@ -18,8 +18,8 @@ use super::shared::{self, Fault};
 use super::values::mix;
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BulkCopy, CpAsync, If, IndexOp, Kernel, Load, Loop, Memory, Op, Range, Receivers, RegionId, Role, StatementKind,
-    Store, TensorPart, Type, ValueId,
+    BulkCopy, CpAsync, If, IndexOp, Kernel, Load, Loop, Memory, Op, Product, Range, Receivers, RegionId, Role,
+    StatementKind, Store, TensorPart, Type, ValueId,
 };
 use tilewright_kernel::algorithm::Binary;
 
@@ -161,6 +161,10 @@ impl Path<'_> {
                     self.variables[variable.index()] = self.seen(*value);
                 }
                 StatementKind::Load(load) => self.load(load, maybe)?,
+                StatementKind::LoadMatrix(load) => {
+                    self.access(Memory::Buffer(load.buffer), load.offset, load.row, maybe)?;
+                    load.results().for_each(|value| self.values[value.index()] = Seen::DATA);
+                }
                 StatementKind::LoadDsmem { rank, load } => {
                     self.matters(*rank)?;
                     self.load(load, maybe)?;
@@ -224,11 +228,14 @@ impl Path<'_> {
                 | StatementKind::WgmmaCommitGroup
                 | StatementKind::WgmmaWaitGroup { .. } => {}
                 StatementKind::Wgmma(product) => {
-                    for matrix in [&product.a, &product.b] {
+                    for matrix in Product::Wgmma(product).matrices() {
                         self.access(Memory::Buffer(matrix.buffer), matrix.offset, 1, maybe)?;
+                        self.matters(matrix.slot)?;
                     }
-                    product.slots.into_iter().try_for_each(|slot| self.matters(slot).map(|_| ()))?;
                     product.adds.map_or(Ok(None), |adds| self.matters(adds))?;
+                    product.all().for_each(|variable| self.variables[variable.index()] = Seen::DATA);
+                }
+                StatementKind::MmaSync(product) => {
                     product.all().for_each(|variable| self.variables[variable.index()] = Seen::DATA);
                 }
             }

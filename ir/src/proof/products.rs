@@ -1,7 +1,9 @@
-//! Products of matrices, by the tensor cores of warpgroups: what they read, when they are over, what they add.
+//! Products of matrices, by the tensor cores of warpgroups and of warps: what they read, when they are over, what they
+//! add. Those of warps are over at once; what follows is about warpgroups.
 //!
 //! A product reads shared memory from its issue to the wait that covers its group; its warpgroup is then the last that
-//! read there. In between nothing may write there, and the threads leave their variables alone. What threads did with
+//! read there. In between nothing may write there, and the threads leave their variables alone: those that it adds to,
+//! and those that hold its left matrix. What threads did with
 //! these before comes first after a [`WgmmaFence`](crate::kernel_ir::StatementKind::WgmmaFence). A product reads by the
 //! rules of copies: threads' writes are seen after a publication and a barrier.
 
@@ -10,7 +12,7 @@ use std::ops::Range;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::descriptor::Descriptor;
-use tilewright_kernel::target::WARPGROUP;
+use tilewright_kernel::target::{WARP, WARPGROUP};
 use tilewright_kernel::tensor_map::GRANULE;
 
 use super::agent::Active;
@@ -20,7 +22,7 @@ use super::row::{Known, Row};
 use super::run::{Outcome, Run};
 use super::shared::CopyId;
 use super::violation::Kind;
-use crate::kernel_ir::{Kernel, Matrix, Memory, StatementKind, Type, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Kernel, Matrix, Memory, MmaSync, Product, StatementKind, Type, VariableId, Wgmma};
 
 /// The products of an agent.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +32,8 @@ pub(super) struct Products {
     pub fenced: Time,
     /// When threads last used each variable; empty in a kernel without products.
     used: Vec<Time>,
-    /// The products that may be under way, and the variables that each adds to.
-    busy: Vec<(CopyId, Range<u32>)>,
+    /// The products that may be under way, and the variables that each adds to, and that hold its left matrix.
+    busy: Vec<(CopyId, Range<u32>, Vec<VariableId>)>,
 }
 
 impl Products {
@@ -49,15 +51,21 @@ impl Products {
         }
     }
 
-    /// Whether a product may add to a variable still.
-    pub fn adds_to(&self, variable: VariableId) -> bool {
-        self.busy.iter().any(|(_, variables)| variables.contains(&variable.0))
+    /// Whether a product may add to a variable still, or read it.
+    pub fn uses(&self, variable: VariableId) -> bool {
+        self.busy.iter().any(|(_, sums, factor)| sums.contains(&variable.0) || factor.contains(&variable))
     }
 
     /// A variable that threads used after the last fence.
     fn unfenced(&self, product: &Wgmma) -> Option<VariableId> {
-        product.all().find(|v| self.used.get(v.index()).is_some_and(|used| *used > self.fenced))
+        Product::Wgmma(product).uses().find(|v| self.used.get(v.index()).is_some_and(|used| *used > self.fenced))
     }
+}
+
+/// What is in a matrix of a product, row after row along k.
+struct Values {
+    ty: ElementType,
+    all: Vec<Known>,
 }
 
 /// A matrix of a product: its elements in shared memory, row after row along k.
@@ -71,7 +79,7 @@ impl Run<'_> {
     /// A product is started by each warpgroup of the agent.
     pub(super) fn multiply(&mut self, product: &Wgmma, active: &Active) -> Outcome {
         if let Some(variable) = self.me.products.unfenced(product) {
-            let what = format!("a product adds to v{}, which threads used before, without a fence", variable.0);
+            let what = format!("a product uses v{}, which threads used before, without a fence", variable.0);
             return self.violation(Kind::NotPublished, what);
         }
         let adds = match product.adds {
@@ -82,13 +90,24 @@ impl Run<'_> {
         let mut cells = Vec::new();
         let groups: Vec<usize> = active.threads().step_by(WARPGROUP as usize).collect();
         for first in groups.iter().copied() {
-            let [left, right] = product.slots;
-            let [a, b] = [(&product.a, left, Wgmma::ROWS), (&product.b, right, product.columns)]
-                .map(|(matrix, slot, rows)| self.elements_of(matrix, slot, rows, first));
-            let (a, b) = (a?, b?);
-            let of = [(&product.a, &a), (&product.b, &b)];
-            of.into_iter().try_for_each(|(matrix, elements)| self.is_read(matrix, elements, &mut cells))?;
-            self.add(product, (adds, first), (&a, &b))?;
+            let mut known = [None, None];
+            for (known, (matrix, rows)) in
+                known.iter_mut().zip([(product.a.matrix(), Wgmma::ROWS), (Some(&product.b), product.columns)])
+            {
+                *known = match matrix {
+                    Some(matrix) => {
+                        let elements = self.elements_of(matrix, rows, first)?;
+                        self.is_read(matrix, &elements, &mut cells)?;
+                        self.in_memory(matrix, &elements)
+                    }
+                    None => {
+                        let shape = [Wgmma::ROWS, WARPGROUP];
+                        self.in_registers(product.a.variables(), shape, first, Wgmma::factor_element)
+                    }
+                };
+            }
+            let [a, b] = known;
+            self.add(product.all(), (adds, [Wgmma::ROWS, product.columns, WARPGROUP]), first, a.zip(b))?;
         }
         let reader = match groups[..] {
             [one] => GROUPS + one as u32 / WARPGROUP,
@@ -97,22 +116,22 @@ impl Run<'_> {
         self.shared.begin_product(copy, reader, cells);
         self.me.products.groups.issue(copy);
         let last = product.sums.0 + product.variables();
-        self.me.products.busy.push((copy, product.sums.0..last));
+        self.me.products.busy.push((copy, product.sums.0..last, product.a.variables().to_vec()));
         Ok(())
     }
 
     /// All committed products but those of the last `pending` commits are over.
     pub(super) fn products_are_over(&mut self, pending: u32) {
         let over = self.me.products.groups.wait(pending);
-        self.me.products.busy.retain(|(product, _)| !over.contains(product));
+        self.me.products.busy.retain(|(product, ..)| !over.contains(product));
         for product in over {
             self.shared.end_product(product, self.me.id, self.me.order.now);
         }
     }
 
     /// The elements of a matrix that the warpgroup from a thread on reads.
-    fn elements_of(&mut self, matrix: &Matrix, slot: ValueId, rows: u32, first: usize) -> Outcome<Elements> {
-        let [within, slot] = [matrix.offset, slot].map(|value| {
+    fn elements_of(&mut self, matrix: &Matrix, rows: u32, first: usize) -> Outcome<Elements> {
+        let [within, slot] = [matrix.offset, matrix.slot].map(|value| {
             let row = &self.me.values[value.index()];
             let mut all = (first..first + WARPGROUP as usize).map(|thread| row.of(thread));
             let one = all.next().flatten();
@@ -169,27 +188,86 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What the threads of the warpgroup from one on have after a product.
-    fn add(&mut self, product: &Wgmma, (adds, first): (bool, usize), (a, b): (&Elements, &Elements)) -> Outcome {
-        let Some(Type::Element(sum)) = self.kernel.variables.get(product.sums.index()).copied() else { return Ok(()) };
-        let depth = Wgmma::depth(a.ty.bytes()) as usize;
-        let known = |this: &Self, matrix: &Matrix, elements: &Elements| -> Option<Vec<Known>> {
-            let data = this.data.as_ref()?;
-            let place = |rank: u8| this.shared.place(rank, matrix.buffer);
-            let moved = place(this.me.id.rank) - place(0);
-            let one = |address: &u64| data.algebra.cast(elements.ty, sum, data.shared(address + moved)?);
-            Some(elements.addresses.iter().map(one).collect())
-        };
-        let values = known(self, &product.a, a).zip(known(self, &product.b, b));
-        if values.is_some() {
-            self.spend(u64::from(Wgmma::ROWS * product.columns) * depth as u64)?;
+    /// What is in a matrix in shared memory, if that is computed: its elements, row after row along k.
+    fn in_memory(&self, matrix: &Matrix, elements: &Elements) -> Option<Values> {
+        let data = self.data.as_ref()?;
+        let place = |rank: u8| self.shared.place(rank, matrix.buffer);
+        let moved = place(self.me.id.rank) - place(0);
+        let value = |address: &u64| data.shared(address + moved);
+        Some(Values { ty: elements.ty, all: elements.addresses.iter().map(value).collect() })
+    }
+
+    /// The same of a matrix with so many rows that so many threads from one on hold in variables: `element` says which
+    /// row, and which place along k, each has.
+    fn in_registers(
+        &self,
+        variables: &[VariableId],
+        [rows, threads]: [u32; 2],
+        first: usize,
+        element: impl Fn(u32, u32, u32) -> (u32, u32),
+    ) -> Option<Values> {
+        self.data.as_ref()?;
+        let Type::Element(ty) = self.kernel.variables[variables.first()?.index()] else { return None };
+        let depth = Wgmma::depth(ty.bytes());
+        let mut all = vec![None; (rows * depth) as usize];
+        for (n, variable) in (0..).zip(variables) {
+            let row = &self.me.variables[variable.index()];
+            for thread in 0..threads {
+                let (x, k) = element(ty.bytes(), thread, n);
+                all[(x * depth + k) as usize] = row.of(first + thread as usize);
+            }
         }
-        for (n, variable) in product.all().enumerate() {
+        Some(Values { ty, all })
+    }
+
+    /// A product of each warp of the agent.
+    pub(super) fn multiply_in_registers(&mut self, product: &MmaSync, active: &Active) -> Outcome {
+        for variable in Product::MmaSync(product).uses() {
+            self.is_at_rest(variable)?;
+            self.me.products.touch(variable, self.me.order.now);
+        }
+        let right = |bytes: u32, lane: u32, n: u32| {
+            let (k, column) = MmaSync::right_element(bytes, lane, n);
+            (column, k)
+        };
+        let warps: Vec<usize> = active.threads().step_by(WARP as usize).collect();
+        for first in warps {
+            let a = self.in_registers(&product.a, [MmaSync::ROWS, WARP], first, Wgmma::factor_element);
+            let b = self.in_registers(&product.b, [MmaSync::COLUMNS, WARP], first, right);
+            let shape = [MmaSync::ROWS, MmaSync::COLUMNS, WARP];
+            self.add(product.all(), (true, shape), first, a.zip(b))?;
+        }
+        Ok(())
+    }
+
+    /// What so many threads from one on have in these variables after a product of so many rows and columns; what was
+    /// in them before counts only if it `adds`.
+    fn add(
+        &mut self,
+        sums: impl Iterator<Item = VariableId>,
+        (adds, [rows, columns, threads]): (bool, [u32; 3]),
+        first: usize,
+        factors: Option<(Values, Values)>,
+    ) -> Outcome {
+        let mut sums = sums.enumerate().peekable();
+        let ty = sums.peek().and_then(|(_, v)| self.kernel.variables.get(v.index()).copied());
+        let Some(Type::Element(sum)) = ty else { return Ok(()) };
+        let depth = factors.as_ref().map_or(0, |(a, _)| Wgmma::depth(a.ty.bytes())) as usize;
+        let as_sums = |this: &Self, values: Values| -> Option<Vec<Known>> {
+            let data = this.data.as_ref()?;
+            let one = |value: Known| data.algebra.cast(values.ty, sum, value?);
+            Some(values.all.into_iter().map(one).collect())
+        };
+        let values = factors.and_then(|(a, b)| as_sums(self, a).zip(as_sums(self, b)));
+        if values.is_some() {
+            self.spend(u64::from(rows * columns) * depth as u64)?;
+        }
+        for (n, variable) in sums {
             let mut row = match &self.me.variables[variable.index()] {
                 Row::Each(all) => all.clone(),
                 Row::Same(known) => vec![*known; self.threads],
             };
-            for thread in 0..WARPGROUP {
+            for thread in 0..threads {
                 let known = &mut row[first + thread as usize];
                 let (Some((a, b)), Some(data)) = (&values, &self.data) else {
                     *known = None;

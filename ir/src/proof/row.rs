@@ -4,6 +4,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
+use super::agent::Active;
 use super::values::Algebra;
 use crate::kernel_ir::{IndexOp, Kernel, Op, Range, Shift, Type, UnaryOp, Value, ValueId};
 
@@ -26,6 +27,14 @@ impl Row {
         match self {
             Self::Same(value) => *value,
             Self::Each(values) => values[thread],
+        }
+    }
+
+    /// The values, and how far from one thread's to the next one's.
+    fn by_threads(&self) -> (&[Known], usize) {
+        match self {
+            Self::Same(value) => (std::slice::from_ref(value), 0),
+            Self::Each(values) => (values, 1),
         }
     }
 
@@ -70,24 +79,38 @@ pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
 pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
     let width = if value.ty == Type::I32 { Range::new(i64::from(i32::MIN), i64::from(i32::MAX)) } else { Range::ALL };
     let said = width.intersect(value.facts.range);
+    if !value.ty.is_index() || said == Range::ALL {
+        return (row, None);
+    }
+    let all = match &mut row {
+        Row::Same(known) => std::slice::from_mut(known),
+        Row::Each(all) => &mut all[..],
+    };
     let mut beyond = None;
-    if value.ty.is_index() && said != Range::ALL {
-        let mut keep = |known: &mut Known| {
-            if let Some(index) = known.filter(|v| *v < said.low || said.high < *v) {
-                beyond.get_or_insert(index);
-                *known = None;
-            }
-        };
-        match &mut row {
-            Row::Same(known) => keep(known),
-            Row::Each(all) => all.iter_mut().for_each(&mut keep),
+    // As in `pure`.
+    let (mut thread, Range { low, high }) = (0, said);
+    while thread < all.len() {
+        if let Some(index) = all[thread]
+            && (index < low || high < index)
+        {
+            beyond = if beyond.is_none() { Some(index) } else { beyond };
+            all[thread] = None;
         }
+        thread += 1;
     }
     (row, beyond)
 }
 
-/// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it.
-pub(super) fn pure(kernel: &Kernel, value: &Value, lanes: &[bool], rows: &[Row], algebra: Option<&Algebra>) -> Row {
+/// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it, and
+/// it has `nothing` for them.
+pub(super) fn pure(
+    kernel: &Kernel,
+    value: &Value,
+    active: &Active,
+    nothing: &[Known],
+    rows: &[Row],
+    algebra: Option<&Algebra>,
+) -> Row {
     let mut operands = [&Row::UNKNOWN; 3];
     let mut is_same = true;
     for (n, operand) in value.op.operands().enumerate() {
@@ -98,16 +121,31 @@ pub(super) fn pure(kernel: &Kernel, value: &Value, lanes: &[bool], rows: &[Row],
     if is_same {
         return Row::Same(one(kernel, value, [a.of(0), b.of(0), c.of(0)], algebra));
     }
+    let [(a, of_a), (b, of_b), (c, of_c)] = operands.map(Row::by_threads);
+    let mut all = nothing.to_vec();
+    let results = &mut all[..];
+    // Innermost of what macros run, without optimisation in users' builds: no iterators, and no calls for what most
+    // operations are.
+    let (mut thread, end, lanes) = (active.range.start, active.range.end, &active.lanes[..]);
+    if let Op::Index(op, ..) = value.op {
+        let is_sum = matches!(op, IndexOp::Add);
+        while thread < end {
+            if lanes[thread] {
+                results[thread] = match (a[thread * of_a], b[thread * of_b]) {
+                    (Some(x), Some(y)) if is_sum => x.checked_add(y),
+                    (x, y) => index(op, x, y),
+                };
+            }
+            thread += 1;
+        }
+        return Row::Each(all);
+    }
     // Threads that have nothing of their own yet have the same terms.
     let repeats = value.ty.element().is_some_and(ElementType::is_float);
     let mut last: Option<([Known; 3], Known)> = None;
-    let mut all = vec![None; lanes.len()];
-    let results = &mut all[..];
-    // Innermost of what macros run, without optimisation in users' builds: no iterators.
-    let mut thread = 0;
-    while thread < lanes.len() {
+    while thread < end {
         if lanes[thread] {
-            let known = [a.of(thread), b.of(thread), c.of(thread)];
+            let known = [a[thread * of_a], b[thread * of_b], c[thread * of_c]];
             results[thread] = match last {
                 Some((before, result)) if before == known => result,
                 _ => one(kernel, value, known, algebra),
@@ -183,18 +221,24 @@ fn element(ty: Type) -> Option<ElementType> {
 }
 
 fn index(op: IndexOp, a: Known, b: Known) -> Known {
+    let (Some(x), Some(y)) = (a, b) else {
+        return match op {
+            IndexOp::Mul if a == Some(0) || b == Some(0) => Some(0),
+            IndexOp::Mod if b == Some(1) => Some(0),
+            _ => None,
+        };
+    };
     match op {
-        IndexOp::Add => a?.checked_add(b?),
-        IndexOp::Sub => a?.checked_sub(b?),
-        IndexOp::Mul if a == Some(0) || b == Some(0) => Some(0),
-        IndexOp::Mul => a?.checked_mul(b?),
-        IndexOp::Div => b.filter(|b| *b > 0).and_then(|b| Some(a?.div_euclid(b))),
-        IndexOp::Mod if b == Some(1) => Some(0),
-        IndexOp::Mod => b.filter(|b| *b > 0).and_then(|b| Some(a?.rem_euclid(b))),
-        IndexOp::Min => Some(a?.min(b?)),
-        IndexOp::Max => Some(a?.max(b?)),
-        IndexOp::And => Some(a? & b?),
-        IndexOp::Xor => Some(a? ^ b?),
+        IndexOp::Add => x.checked_add(y),
+        IndexOp::Sub => x.checked_sub(y),
+        IndexOp::Mul => x.checked_mul(y),
+        IndexOp::Div if y > 0 => Some(x.div_euclid(y)),
+        IndexOp::Mod if y > 0 => Some(x.rem_euclid(y)),
+        IndexOp::Div | IndexOp::Mod => None,
+        IndexOp::Min => Some(if x < y { x } else { y }),
+        IndexOp::Max => Some(if x > y { x } else { y }),
+        IndexOp::And => Some(x & y),
+        IndexOp::Xor => Some(x ^ y),
     }
 }
 

@@ -47,7 +47,10 @@ const EMPTY: Cell = Cell {
 /// Shared memory of the blocks of a cluster, one after the other.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// None before the first cluster runs.
     cells: Vec<Cell>,
+    /// How many there are.
+    count: usize,
     /// Bytes of a block.
     pitch: u64,
     /// Reads of cells by agents before the last one, which no write has come after yet.
@@ -117,9 +120,9 @@ impl Shared {
         }
         let pitch = bytes.next_multiple_of(LARGEST_PATTERN);
         let blocks = u64::from(kernel.signature.cluster);
-        let cells = vec![EMPTY; (pitch * blocks / granule) as usize + 1];
         Some(Self {
-            cells,
+            cells: Vec::new(),
+            count: (pitch * blocks / granule) as usize + 1,
             pitch,
             earlier: BTreeMap::new(),
             granule,
@@ -137,7 +140,14 @@ impl Shared {
 
     /// Forgets everything: another cluster.
     pub fn reset(&mut self) {
-        self.cells.fill(EMPTY);
+        self.cells.clear();
+        self.cells.reserve_exact(self.count);
+        self.cells.push(EMPTY);
+        // Copied by ever larger parts: a debug build fills a vector cell by cell.
+        while self.cells.len() < self.count {
+            let part = self.cells.len().min(self.count - self.cells.len());
+            self.cells.extend_from_within(..part);
+        }
         self.earlier.clear();
         self.copies.clear();
         self.products.clear();

@@ -183,9 +183,22 @@ impl System {
             // points, as it does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section
             // 2.3.1).
             let mut costs: Vec<Cost> = vec![Cost::default(); self.unknowns.len()];
-            rows.iter().flat_map(|row| &row.coefficients).for_each(|(u, c)| costs[*u].count(*c));
-            let occurs = costs.iter().enumerate().filter(|(_, cost)| cost.up + cost.down > 0);
-            let Some((u, _)) = occurs.min_by_key(|(u, cost)| (cost.of_elimination(), *u)) else { return false };
+            for row in &rows {
+                for (u, c) in &row.coefficients {
+                    costs[*u].count(*c);
+                }
+            }
+            // The first one of those of the same cost.
+            let mut least: Option<(usize, (bool, usize))> = None;
+            for (u, cost) in costs.iter().enumerate() {
+                if cost.up + cost.down > 0 {
+                    let cost = cost.of_elimination();
+                    if least.is_none_or(|(_, known)| cost < known) {
+                        least = Some((u, cost));
+                    }
+                }
+            }
+            let Some((u, _)) = least else { return false };
             let (mut up, mut down, mut next) = (Vec::new(), Vec::new(), Vec::new());
             for row in rows {
                 match coefficient(&row, u) {
@@ -194,6 +207,7 @@ impl System {
                     _ => down.push(row),
                 }
             }
+            let kept = next.len();
             for a in &up {
                 for b in &down {
                     let Some(row) = combine(a, b, u) else { continue }; // a lost row only weakens the system
@@ -204,7 +218,10 @@ impl System {
                     }
                 }
             }
-            prune(&mut next);
+            // What is left of rows in order is in order.
+            if next.len() > kept {
+                prune(&mut next);
+            }
             if next.len() > INEQUALITY_LIMIT {
                 return false;
             }

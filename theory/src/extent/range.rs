@@ -1,6 +1,6 @@
 //! Expressions whose variables have ranges: what they can be, and what of them is thereby decided.
 
-use super::expr::{Atom, Expr, Term, Var};
+use super::expr::{Atom, Expr, Term, Var, gcd};
 
 /// An expression in which every quotient that ranges decide is decided; `range` gives the least and the largest value
 /// of a variable.
@@ -42,16 +42,13 @@ fn decided(atom: &Atom, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<E
             let is_same = new_of.is_none() && new_by.is_none();
             let (of, by) = (new_of.as_ref().unwrap_or(of), new_by.as_ref().unwrap_or(by));
             let known = by.as_constant().filter(|by| *by > 0 && !of.is_unknown()).and_then(|by| {
-                // What is a multiple of the divisor comes out of the quotient; the rest may be too small to count.
-                let is_whole = |t: &&Term| t.coefficient % by == 0;
-                let end = |v: Var, upper: bool| range(v).map(|(least, most)| if upper { most } else { least });
-                let rest = |upper: bool| bound_of(of.terms().iter().filter(|t| !is_whole(t)), upper, &end);
-                let quotient = rest(false)?.div_euclid(by);
-                let whole = || of.terms().iter().filter(is_whole);
-                (quotient == rest(true)?.div_euclid(by)).then(|| {
-                    whole().fold(Expr::constant(quotient), |s, t| {
-                        s.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient / by))
-                    })
+                // What is a multiple of the divisor comes out of the quotient; the rest may be too small to count. So
+                // it may be beside multiples of a part of the divisor.
+                let parts = of.terms().iter().map(|t| gcd(t.coefficient, by)).filter(|part| *part > 1 && *part < by);
+                std::iter::once(by).chain(parts).find_map(|part| {
+                    let (whole, quotient) = whole_and_rest(of, part, range)?;
+                    let sum = whole.add(&Expr::constant(quotient));
+                    Some(if part == by { sum } else { sum.floor_div(&Expr::constant(by / part)) })
                 })
             });
             known.or_else(|| (!is_same).then(|| of.floor_div(by)))
@@ -68,6 +65,19 @@ fn decided(atom: &Atom, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<E
             }
         }
     }
+}
+
+/// An expression divided by a number: its terms that are multiples of it, divided, and the quotient of the others, if
+/// their ranges decide that.
+fn whole_and_rest(of: &Expr, by: i128, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<(Expr, i128)> {
+    let is_whole = |t: &&Term| t.coefficient % by == 0;
+    let end = |v: Var, upper: bool| range(v).map(|(least, most)| if upper { most } else { least });
+    let rest = |upper: bool| bound_of(of.terms().iter().filter(|t| !is_whole(t)), upper, &end);
+    let quotient = rest(false)?.div_euclid(by);
+    (quotient == rest(true)?.div_euclid(by)).then(|| {
+        let add = |s: Expr, t: &Term| s.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient / by));
+        (of.terms().iter().filter(is_whole).fold(Expr::constant(0), add), quotient)
+    })
 }
 
 /// Whether [`collapse`] may change an expression: there is a quotient, a maximum or a variable of one value.

@@ -83,21 +83,26 @@ impl Path {
 
     /// Its value, in any arithmetic; at least the digit's extent for a number that has none.
     pub fn of<A: Arithmetic>(&self, arithmetic: &mut A, number: &A::Value) -> A::Value {
-        self.0.iter().fold(number.clone(), |rest, step| match *step {
-            Step::Div(by) => {
-                let by = arithmetic.literal(by);
-                arithmetic.div(&rest, &by)
-            }
-            Step::Mod(by) => {
-                let by = arithmetic.literal(by);
-                arithmetic.modulo(&rest, &by)
-            }
-            Step::From { low, around } => {
-                let (less, around) = (arithmetic.literal(around - low), arithmetic.literal(around));
-                let turned = arithmetic.add(&rest, &less);
-                arithmetic.modulo(&turned, &around)
-            }
-        })
+        // A loop, as in `Layout::place`: a debug build calls closures one by one.
+        let mut rest = number.clone();
+        for step in &self.0 {
+            rest = match *step {
+                Step::Div(by) => {
+                    let by = arithmetic.literal(by);
+                    arithmetic.div(&rest, &by)
+                }
+                Step::Mod(by) => {
+                    let by = arithmetic.literal(by);
+                    arithmetic.modulo(&rest, &by)
+                }
+                Step::From { low, around } => {
+                    let (less, around) = (arithmetic.literal(around - low), arithmetic.literal(around));
+                    let turned = arithmetic.add(&rest, &less);
+                    arithmetic.modulo(&turned, &around)
+                }
+            };
+        }
+        rest
     }
 
     /// Its value for a number.
@@ -141,7 +146,8 @@ impl XorSwizzle {
         if self.chunks == 1 {
             return place.clone();
         }
-        let [row, chunk, chunks] = [self.row, self.chunk, self.chunks].map(|n| arithmetic.literal(n));
+        let (row, chunk, chunks) =
+            (arithmetic.literal(self.row), arithmetic.literal(self.chunk), arithmetic.literal(self.chunks));
         let moved = arithmetic.div(place, &row);
         let moved = arithmetic.modulo(&moved, &chunks);
         let mask = arithmetic.mul(&moved, &chunk);
@@ -287,9 +293,14 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
     /// The place of source numbers in a target.
     pub fn place<A: Arithmetic>(&self, arithmetic: &mut A, target: T, source: &dyn Fn(S) -> A::Value) -> A::Value {
         let mut place = arithmetic.literal(0);
-        for (n, digit) in self.digits.iter().enumerate().filter(|(_, d)| d.target == target) {
+        for (n, digit) in self.digits.iter().enumerate() {
+            if digit.target != target {
+                continue;
+            }
             // A digit of one value is at its first place.
-            if let Some(of) = digit.source.filter(|_| digit.extent != 1) {
+            if let Some(of) = digit.source
+                && digit.extent != 1
+            {
                 let value = self.source_paths[n].of(arithmetic, &source(of));
                 let stride = arithmetic.literal(digit.stride);
                 let moved = arithmetic.mul(&value, &stride);
@@ -300,7 +311,10 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
                 place = arithmetic.add(&place, &low);
             }
         }
-        self.swizzle.map_or(place.clone(), |swizzle| swizzle.of(arithmetic, &place))
+        match self.swizzle {
+            Some(swizzle) => swizzle.of(arithmetic, &place),
+            None => place,
+        }
     }
 
     /// Whether no two values of the digits have one place.

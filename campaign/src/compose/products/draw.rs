@@ -1,6 +1,6 @@
 //! Random decisions. Most of what is drawn should be accepted: what is refused by rule is drawn now and then.
 
-use super::{Between, Cluster, Factor, Grid, Product, Roles, Step, Store, Tiles};
+use super::{Between, Cluster, Factor, Grid, Held, Product, Roles, Split, Step, Store, Tiles};
 use crate::compose::ast::{Reduction, Type};
 use crate::rng::Rng;
 
@@ -39,6 +39,7 @@ pub fn product(rng: &mut Rng) -> Product {
     let mut product = Product {
         factors: [factor(ty, rng), factor(ty, rng)],
         exchanged: rng.chance(20),
+        held: None,
         batch: rng.chance(15).then(|| rng.range(1, 3)),
         tiles,
         literal: [None; 3],
@@ -49,6 +50,8 @@ pub fn product(rng: &mut Rng) -> Product {
         roles,
         launch: Vec::new(),
         inflight: 0,
+        split: None,
+        atomic: false,
         grid: *rng.pick(&[
             Grid::Both,
             Grid::Both,
@@ -90,7 +93,49 @@ pub fn product(rng: &mut Rng) -> Product {
     }
     launch(&mut product, rng);
     output(&mut product, rng);
+    split(&mut product, rng);
+    if rng.chance(20) {
+        held(&mut product, rng);
+    }
     product
+}
+
+/// A left factor in registers, of which no group stays under way.
+fn held(product: &mut Product, rng: &mut Rng) {
+    let ty = product.factors[0].ty;
+    let others: &[Type] = match ty {
+        Type::Bf16 => &[Type::Bf16, Type::F16, Type::I8, Type::E4m3, Type::F32],
+        Type::F16 => &[Type::F16, Type::Bf16, Type::U8, Type::E5m2],
+        Type::Tf32 => &[Type::Tf32, Type::F32, Type::F16],
+        Type::E4m3 => &[Type::E4m3, Type::F16, Type::E5m2],
+        Type::E5m2 => &[Type::E5m2, Type::Bf16],
+        Type::I8 => &[Type::I8, Type::I32],
+        _ => &[Type::U8],
+    };
+    let from = *rng.pick(others);
+    product.held = Some(Held { from, copied: from.bytes() == ty.bytes() && rng.chance(60) });
+    product.inflight = if rng.chance(3) { product.inflight } else { 0 };
+    product.tiles.beside &= rng.chance(10);
+    product.tiles.rows = if rng.chance(10) { product.tiles.rows } else { 1 };
+    if !product.held.is_some_and(|held| held.copied) {
+        product.factors[0].whole = false;
+    }
+}
+
+/// Blocks that share the terms: then one role has all that comes after.
+fn split(product: &mut Product, rng: &mut Rng) {
+    if !rng.chance(25) {
+        return;
+    }
+    let split = match rng.chance(50) {
+        true => Split::By(*rng.pick(&[1, 2, 2, 3])),
+        false => Split::Into(*rng.pick(&[2, 2, 3, 4])),
+    };
+    product.split = Some(split);
+    product.atomic = product.sum() == Type::I32 && rng.chance(40) || rng.chance(1);
+    if let Some(roles) = &mut product.roles {
+        roles.save &= rng.chance(10);
+    }
 }
 
 fn tiles(ty: Type, rng: &mut Rng) -> Tiles {

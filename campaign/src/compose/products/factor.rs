@@ -1,7 +1,7 @@
 //! Copies of the factors in shared memory.
 
 use super::{Factor, Product};
-use crate::compose::ast::{Extent, Input, PITCHES, Pitch, Schedule, Stride};
+use crate::compose::ast::{Equation, Expr, Extent, Index, Input, PITCHES, Pitch, Schedule, Stride, Type};
 
 /// The names of a factor, of its copy, and of its axis that is not of terms.
 const NAMES: [[&str; 3]; 2] = [["a", "sa", "m"], ["b", "sb", "n"]];
@@ -16,6 +16,52 @@ pub(super) fn axis(n: usize) -> &'static str {
     NAMES[n][2]
 }
 
+/// The type of a factor in memory.
+fn in_memory(product: &Product, n: usize) -> Type {
+    product.held.filter(|_| n == 0).map_or(product.factors[n].ty, |held| held.from)
+}
+
+/// An element of a factor in memory, at the axes of the product.
+pub(super) fn element(product: &Product, n: usize) -> Expr {
+    let factor = &product.factors[n];
+    let own = [Index::Axis(axis(n).to_owned(), 1, factor.plus[0])];
+    let terms = [Index::Axis("k".to_owned(), 1, factor.plus[1])];
+    let batch = product.batch.map(|_| Index::Axis("z".to_owned(), 1, 0));
+    let [first, second] = if factor.across { [terms, own] } else { [own, terms] };
+    Expr::Read(name(n).to_owned(), batch.into_iter().chain(first).chain(second).collect(), None)
+}
+
+/// The equation of a factor that lanes hold.
+pub(super) fn equation(product: &Product, lengths: [Extent; 3]) -> Option<Equation> {
+    let from = product.held?.from;
+    let ty = product.factors[0].ty;
+    let batch = product.batch.map(|n| ("z", Extent::literal(n)));
+    let axes = batch.into_iter().chain([("m", lengths[0]), ("k", lengths[2])]);
+    let axes = axes.map(|(name, extent)| (name.to_owned(), extent)).collect();
+    let element = element(product, 0);
+    let value = if from == ty { element } else { Expr::Cast(from, Box::new(element)) };
+    Some(Equation::new("fa", ty, axes, value, false))
+}
+
+/// The ops that deal it out as tensor cores read it: by `fragment`, or its splits for types of other sizes.
+pub(super) fn dealt(product: &Product, rows: &str) -> Vec<String> {
+    let each = 4 / product.factors[0].ty.bytes();
+    if each == 2 {
+        return vec![format!("fragment ({rows}, k) by wgmma")];
+    }
+    let tiles = product.tiles.rows > 1;
+    let mut ops: Vec<String> = tiles.then(|| format!("split {rows} by 64 -> fo, f64")).into_iter().collect();
+    ops.push(format!("split {} by 16 -> fw, f16", if tiles { "f64" } else { rows }));
+    ops.push("split f16 by 8 -> fh, fr".to_owned());
+    ops.push(format!("split k by {} -> fg, f4", 4 * each));
+    ops.push(format!("split f4 by {each} -> fq, fp"));
+    let outer = if tiles { "fo, " } else { "" };
+    ops.push(format!("reorder fw, fr, fq, {outer}fg, fh, fp"));
+    ops.push("bind fw: warp".to_owned());
+    ops.push("bind fr, fq: thread".to_owned());
+    ops
+}
+
 /// A factor as an input, with the strides that are told at launch.
 pub(super) fn input(product: &Product, n: usize, lengths: [Extent; 3], pitches: &mut Vec<Pitch>) -> Input {
     let factor = &product.factors[n];
@@ -23,7 +69,7 @@ pub(super) fn input(product: &Product, n: usize, lengths: [Extent; 3], pitches: 
     let own = [longer(lengths[n], factor.plus[0]), longer(lengths[2], factor.plus[1])];
     let own = if factor.across { [own[1], own[0]] } else { own };
     let shape: Vec<Extent> = product.batch.map(Extent::literal).into_iter().chain(own).collect();
-    let mut input = Input::new(name(n), factor.ty, shape);
+    let mut input = Input::new(name(n), in_memory(product, n), shape);
     if factor.pitched && pitches.len() + 2 < PITCHES.len() {
         let mut pitch = |of: Option<usize>, least: Extent| {
             pitches.push(Pitch { of, least, divides: granule(factor), told: false });

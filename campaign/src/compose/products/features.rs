@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Between, Grid, Product, Step, Store};
+use super::{Between, Grid, Product, Split, Step, Store};
 use crate::compose::ast::{Reduction, Type};
 
 /// Every feature; the matrix has a row and a column for each.
@@ -32,6 +32,9 @@ pub const FEATURES: &[&str] = &[
     "shifted",
     "whole-copy",
     "exchanged",
+    "held",
+    "held-copied",
+    "held-converted",
     "batch",
     "warpgroups",
     "warpgroups-beside",
@@ -60,6 +63,9 @@ pub const FEATURES: &[&str] = &[
     "persistent",
     "dependent",
     "inflight",
+    "split-by",
+    "split-into",
+    "split-atomic",
     "grid-swapped",
     "raster",
     "grid-merged",
@@ -109,7 +115,22 @@ const APART: &[&[&str]] = &[
     &["u8", "columns-8"],
     &["only-entry", "wide-entry"],
     &["no-ring", "inflight"],
+    &["split-by", "split-into"],
+    // Sums of floats have one order.
+    &["split-atomic", "bf16"],
+    &["split-atomic", "f16"],
+    &["split-atomic", "tf32"],
+    &["split-atomic", "e4m3"],
+    &["split-atomic", "e5m2"],
+    // Another role does not know which block goes on.
+    &["split-by", "save"],
+    &["split-into", "save"],
+    &["split-atomic", "save"],
     &["ring-1", "inflight"],
+    // Registers are awaited before they are given other values.
+    &["held", "inflight"],
+    &["held-copied", "inflight"],
+    &["held-converted", "inflight"],
     // Rows or columns are neighbours for types of 16 bits.
     &["a-across", "tf32"],
     &["a-across", "e4m3"],
@@ -202,6 +223,11 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
         add(factor.whole, "whole-copy");
     }
     add(product.exchanged, "exchanged");
+    if let Some(held) = product.held {
+        add(true, "held");
+        add(held.copied, "held-copied");
+        add(held.from != a.ty, "held-converted");
+    }
     add(product.batch.is_some(), "batch");
 }
 
@@ -243,6 +269,9 @@ fn of_launch(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     }
     product.launch.iter().for_each(|item| add(true, item));
     add(product.inflight > 0, "inflight");
+    add(matches!(product.split, Some(Split::By(_))), "split-by");
+    add(matches!(product.split, Some(Split::Into(_))), "split-into");
+    add(product.split.is_some() && product.atomic, "split-atomic");
     let grid = match product.grid {
         Grid::Both => return,
         Grid::Swapped => "grid-swapped",

@@ -81,6 +81,24 @@ pub struct Cluster {
     pub parts: bool,
 }
 
+/// Blocks that share the terms of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// As many as it takes, with so many iterations each.
+    By(i64),
+    /// So many.
+    Into(i64),
+}
+
+/// A left factor that lanes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its type in memory: threads convert it.
+    pub from: Type,
+    /// Whether it comes through shared memory.
+    pub copied: bool,
+}
+
 /// How warps are divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Roles {
@@ -163,6 +181,8 @@ pub struct Product {
     pub factors: [Factor; 2],
     /// Whether the second one is written first.
     pub exchanged: bool,
+    /// Whether lanes hold the first one.
+    pub held: Option<Held>,
     /// Products of a batch, if it is one.
     pub batch: Option<i64>,
     /// Tiles.
@@ -183,6 +203,10 @@ pub struct Product {
     pub launch: Vec<&'static str>,
     /// Groups under way.
     pub inflight: i64,
+    /// Blocks that share the terms, if several do.
+    pub split: Option<Split>,
+    /// Whether these combine what they have by atomic operations.
+    pub atomic: bool,
     /// Blocks.
     pub grid: Grid,
     /// What is made of the sums.

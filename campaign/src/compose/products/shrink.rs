@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Between, Grid, Product, Store};
+use super::{Between, Grid, Held, Product, Split, Store};
 
 /// Takes decisions back as long as `fails` says that what is left still does; tries at most so many.
 pub fn shrink(product: &Product, tries: &mut u32, fails: &dyn Fn(&Product) -> bool) -> Product {
@@ -30,6 +30,9 @@ fn candidates(product: &Product) -> Vec<Product> {
     with(&|p| p.steps.clear());
     with(&|p| (p.roles, p.inflight) = (None, 0));
     with(&|p| p.cluster = None);
+    with(&|p| p.split = None);
+    with(&|p| p.split = p.split.map(|_| Split::Into(2)));
+    with(&|p| p.atomic = false);
     with(&|p| p.launch.clear());
     with(&|p| p.batch = None);
     with(&|p| p.also = false);
@@ -41,6 +44,8 @@ fn candidates(product: &Product) -> Vec<Product> {
     with(&|p| p.grid = Grid::Both);
     with(&|p| p.transposed = false);
     with(&|p| p.exchanged = false);
+    with(&|p| p.held = None);
+    with(&|p| p.held = p.held.map(|held| Held { copied: false, ..held }));
     with(&|p| p.output = p.sum());
     with(&|p| p.tiles.groups = 1);
     with(&|p| p.tiles.beside = false);

@@ -1,6 +1,6 @@
 //! The kernel that the decisions of a product say.
 
-use super::{Between, Grid, Product, Store, epilogue, factor};
+use super::{Between, Grid, Product, Split, Store, epilogue, factor};
 use crate::compose::ast::{End, Expr, Extent, Index, Kernel, Reduction, Schedule};
 
 /// Clauses of what the role that multiplies computes.
@@ -44,13 +44,12 @@ impl Product {
     /// The `dot`.
     fn terms_of_sums(&self, lengths: [Extent; 3]) -> Expr {
         let read = |n: usize| {
-            let factor = &self.factors[n];
-            let own = [Index::Axis(factor::axis(n).to_owned(), 1, factor.plus[0])];
-            let terms = [Index::Axis("k".to_owned(), 1, factor.plus[1])];
-            let batch = self.batch.map(|_| Index::Axis("z".to_owned(), 1, 0));
-            let [first, second] = if factor.across { [terms, own] } else { [own, terms] };
-            let indices = batch.into_iter().chain(first).chain(second).collect();
-            Box::new(Expr::Read(factor::name(n).to_owned(), indices, None))
+            if n == 1 || self.held.is_none() {
+                return Box::new(factor::element(self, n));
+            }
+            let axes = self.batch.map(|_| "z").into_iter().chain(["m", "k"]);
+            let indices = axes.map(|axis| Index::Axis(axis.to_owned(), 1, 0)).collect();
+            Box::new(Expr::Read("fa".to_owned(), indices, None))
         };
         let [first, second] = if self.exchanged { [read(1), read(0)] } else { [read(0), read(1)] };
         let terms = vec![("k".to_owned(), lengths[2])];
@@ -75,6 +74,8 @@ impl Product {
         if self.fewer {
             least[2] = 8;
         }
+        let mut equations = epilogue::equations(self, lengths, self.terms_of_sums(lengths));
+        equations.extend(factor::equation(self, lengths));
         let mut kernel = Kernel {
             ty: self.sum(),
             inputs,
@@ -83,7 +84,7 @@ impl Product {
             divides: self.divides(),
             least,
             relation: None,
-            equations: epilogue::equations(self, lengths, self.terms_of_sums(lengths)),
+            equations,
             launch: self.launch(),
             units: Vec::new(),
             schedules: Vec::new(),
@@ -111,19 +112,27 @@ impl Product {
             kernel.schedules.push(self.row(&name, &place));
         }
         kernel.schedules.push(self.sums(&place));
+        let at = |whole: bool| if whole { place.clone() } else { ("acc".to_owned(), "ko".to_owned()) };
+        if self.held.is_some() {
+            kernel.schedules.push(self.held_factor(&at(self.is_one_iteration())));
+        }
         for n in 0..2 {
             let whole = self.factors[n].whole || self.is_one_iteration();
-            let at = if whole { place.clone() } else { ("acc".to_owned(), "ko".to_owned()) };
-            kernel.schedules.push(factor::copy(self, n, at));
+            if n == 1 || self.held.is_none_or(|held| held.copied) {
+                kernel.schedules.push(factor::copy(self, n, at(whole)));
+            }
         }
         kernel
     }
 
-    /// Rows, columns and terms of all blocks of a cluster.
+    /// Rows, columns and terms of all blocks of a cluster, and of those that share terms.
     fn whole_tile(&self) -> [i64; 3] {
         let mut tile = self.block();
         if let Some(cluster) = self.cluster {
             tile[usize::from(cluster.beside)] *= cluster.blocks;
+        }
+        if let Some(Split::By(n) | Split::Into(n)) = self.split {
+            tile[2] *= n;
         }
         tile
     }
@@ -291,18 +300,51 @@ impl Product {
         let terms = if self.is_one_iteration() {
             "k"
         } else {
-            ops.push(format!("split k by {} -> ko, ki", self.terms()));
+            let terms = self.terms();
+            match self.split {
+                None => ops.push(format!("split k by {terms} -> ko, ki")),
+                Some(Split::By(n)) => {
+                    ops.push(format!("split k by {} -> ks, kp", n * terms));
+                    ops.push(format!("split kp by {terms} -> ko, ki"));
+                }
+                Some(Split::Into(n)) => {
+                    ops.push(format!("split k by {terms} -> kp, ki"));
+                    ops.push(format!("split kp into {n} -> ks, ko"));
+                }
+            }
+            order.extend(self.split.map(|_| "ks"));
             order.push("ko");
             "ki"
         };
+        let split = self.split.filter(|_| terms == "ki");
         let (unit, [m, n]) = self.groups(&mut ops);
         order.extend(unit);
         order.extend([m, n, terms]);
         ops.push(format!("reorder {}", order.join(", ")));
         ops.extend(unit.map(|axis| format!("bind {axis}: warpgroup")));
         let inflight = if self.inflight > 0 { format!(" inflight({})", self.inflight) } else { String::new() };
+        ops.extend(split.map(|_| "bind ks: grid".to_owned()));
         ops.push(format!("mma ({m}, {n}, {terms}) by wgmma{inflight}"));
+        ops.extend(split.map(|_| format!("reduce ks by {}", if self.atomic { "atomic" } else { "grid" })));
         self.stage("acc", place, ops)
+    }
+
+    /// The left factor, as tensor cores read it from registers.
+    fn held_factor(&self, place: &(String, String)) -> Schedule {
+        let mut ops = Vec::new();
+        let mut rows = "m";
+        if self.tiles.groups > 1 && !self.tiles.beside {
+            ops.push(format!("split m by {} -> mw, m2", 64 * self.tiles.rows));
+            ops.push("bind mw: warpgroup".to_owned());
+            rows = "m2";
+        }
+        let mut dealt = factor::dealt(self, rows);
+        if rows == "m2" {
+            // Warpgroups are outside of all.
+            dealt.iter_mut().for_each(|op| *op = op.replace("reorder fw", "reorder mw, fw"));
+        }
+        ops.extend(dealt);
+        self.stage("fa", place, ops)
     }
 
     /// A stage whose threads have the elements that those of the sums have.

@@ -2,6 +2,7 @@
 
 use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
+use crate::source::ast::MmaEngine;
 
 row! {
     /// A thread reads its own registers only. So the readers of a stage in registers must give each element to the
@@ -67,15 +68,43 @@ pub struct HeldElsewhere {
     pub reader: String,
     /// The smallest case; none if it could not be decided.
     pub witness: Option<ThreadWitness>,
+    /// Of a factor of a product, how it must be dealt out.
+    pub factor: Option<FactorLanes>,
     /// The read.
     pub read: Span,
     /// The head of the stage.
     pub span: Span,
 }
 
+/// How lanes have a factor of a product in registers.
+#[derive(Clone, Debug)]
+pub struct FactorLanes {
+    /// The axis of its rows, and that of its terms.
+    pub axes: [String; 2],
+    /// Terms that share a register.
+    pub each: i128,
+    /// The instructions.
+    pub engine: MmaEngine,
+}
+
+impl FactorLanes {
+    /// The ops that deal it out so.
+    fn ops(&self) -> String {
+        let Self { axes: [m, k], each, engine } = self;
+        match each {
+            2 => format!("`fragment ({m}, {k}) by {engine}`"),
+            _ => format!(
+                "`split {k} by {} -> {k}_g, {k}_r; split {k}_r by {each} -> {k}_q, {k}_p`, with `{k}_q` in the place of \
+                 the quads of `fragment`, and rows as `fragment` has them",
+                4 * each
+            ),
+        }
+    }
+}
+
 impl IntoDiagnostic for HeldElsewhere {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, witness, read, span } = self;
+        let Self { stage, reader, witness, factor, read, span } = self;
         let title = match &witness {
             Some(_) => format!("`{reader}` reads registers of `{stage}` that other threads hold"),
             None => format!("could not prove that the threads of `{reader}` hold what they read of `{stage}`"),
@@ -99,6 +128,12 @@ impl IntoDiagnostic for HeldElsewhere {
             }
             None => diagnostic,
         };
+        if let Some(factor) = factor {
+            let each = if factor.each == 1 { "one term".to_owned() } else { format!("{} terms", factor.each) };
+            return diagnostic
+                .note(format!("tensor cores read {each} of a row from each register, and neighbours from the lanes of four"))
+                .help(format!("deal `{stage}` out as they read it: {}", factor.ops()));
+        }
         diagnostic
             .help(format!("distribute both alike: `like {reader}` in the schedule of `{stage}`"))
             .help(format!("or keep `{stage}` where every thread of the block can read it: `in shared`"))

@@ -17,6 +17,8 @@ row! {
     /// - sizes alone decide how many blocks there are: not the loops around the place, as in `sum(|k in 0..=i| …)` at
     ///   `y.i`;
     /// - no output stands further out: all blocks would write it;
+    /// - one role does all that comes after, and blocks of a cluster do nothing of it together: what roles hand to each
+    ///   other, and copies with `multicast`, stand in the loops of the stage, where all blocks come;
     /// - a thread has at most 256 results of an instance, which it keeps until the block arrives.
     ///
     /// ## Wrong
@@ -103,6 +105,15 @@ pub enum ArrivalProblem {
         /// The axis.
         axis: String,
     },
+    /// What comes after is done by several that would not know which block goes on.
+    Together {
+        /// It: an output, a stage or a copy.
+        what: String,
+        /// Whether it is a copy.
+        is_copy: bool,
+        /// Who would have to know.
+        by: Parties,
+    },
     /// A thread has too many results.
     TooMany {
         /// How many.
@@ -110,6 +121,15 @@ pub enum ArrivalProblem {
         /// The most.
         most: i128,
     },
+}
+
+/// Who does something together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parties {
+    /// Roles of a block.
+    Roles,
+    /// Blocks of a cluster.
+    Blocks,
 }
 
 impl IntoDiagnostic for NotTheLast {
@@ -140,6 +160,18 @@ impl IntoDiagnostic for NotTheLast {
                 .note(format!("the loops around `{place}` decide how many iterations `{axis}` has, and a launch has one number of blocks"))
                 .help("write a range of sizes, and in the term the condition: `if … { … } else { 0.0 }`")
                 .help(format!("or leave `{axis}` to one block")),
+            ArrivalProblem::Together { what, is_copy, by: Parties::Roles } => diagnostic
+                .note(format!("another role runs `{what}`, which comes after it: {alone}, and other roles do not know which one that is"))
+                .help(match is_copy {
+                    true => format!("let the role of `{stage}` make `{what}`, or read the tensor without a copy"),
+                    false => format!("let one role run `{stage}` and all that comes after it"),
+                }),
+            ArrivalProblem::Together { what, is_copy, by: Parties::Blocks } => diagnostic
+                .note(format!("the blocks of a cluster make `{what}` together, which comes after it: {alone}, and not with the others of its cluster"))
+                .help(match is_copy {
+                    true => format!("leave `multicast` of `{what}` out"),
+                    false => format!("leave what `{what}` reduces `by cluster` to one block"),
+                }),
             ArrivalProblem::TooMany { count, most } => diagnostic
                 .note(format!("a block arrives once with all results of an instance, and a thread keeps {} of them in registers; at most {most} have room there", match count {
                     i128::MAX => "an unknown number".to_owned(),

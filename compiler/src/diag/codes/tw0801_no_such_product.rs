@@ -4,12 +4,14 @@ use tilewright_kernel::ElementType;
 
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
+use crate::source::ast::MmaEngine;
 
 row! {
     /// Tensor cores compute a `dot` in products of fixed shapes. `mma (m, n, k) by wgmma` gives them two axes of
     /// elements and one of terms, with literal numbers of iterations: rows in multiples of 64, columns in multiples of
     /// 8 (integers: 16), and terms in multiples of 32 bytes of the factors: 16 of `f16` and `bf16`, 8 of `tf32`, 32 of
-    /// 8-bit types. The factors have one of these types; products of `f32` and `f64` have no tensor core here.
+    /// 8-bit types. The factors have one of these types; products of `f32` and `f64` have no tensor core here. By
+    /// `mma_sync` rows come in multiples of 16 and columns of 8, and 8-bit floats have no product.
     ///
     /// ## Wrong
     ///
@@ -73,12 +75,12 @@ pub struct NoSuchProduct {
 }
 
 /// Why tensor cores do not compute a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProductProblem {
     /// The stage is no `dot`, or has other reductions.
     NoDot,
-    /// No tensor core multiplies this type.
-    Type(ElementType),
+    /// No tensor core multiplies this type, by these instructions.
+    Type(ElementType, MmaEngine),
     /// So many terms may be added in a short accumulator.
     Promoted(u32),
     /// The stage has one already.
@@ -97,10 +99,14 @@ pub enum ProductProblem {
         /// Their multiple.
         step: i128,
     },
+    /// Groups are to stay under way of products that are over at once.
+    Synchronous,
     /// So many groups cannot be under way.
     Inflight(u32),
     /// A group is to stay under way where nothing is done meanwhile.
     Alone,
+    /// A group is to stay under way while the registers of this factor are given other values.
+    Rewritten(String),
     /// What an op after it did to its axes.
     Moved,
     /// What else the stage does with the reduction.
@@ -116,8 +122,11 @@ impl IntoDiagnostic for NoSuchProduct {
             ProductProblem::NoDot => found(format!("`{stage}` is not a single `dot`"))
                 .note("tensor cores add products in an order of their own: only `dot` admits that")
                 .help("write `dot(|k| …)` for the sum, and what is done with it in another equation"),
-            ProductProblem::Type(element) => found(format!("tensor cores do not multiply `{element}`"))
-                .note("they multiply `f16`, `bf16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`")
+            ProductProblem::Type(element, engine) => found(format!("tensor cores do not multiply `{element}`"))
+                .note(match engine {
+                    MmaEngine::Wgmma => "they multiply `f16`, `bf16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`",
+                    MmaEngine::MmaSync => "by `mma_sync` they multiply `f16`, `bf16`, `tf32`, `i8` and `u8`",
+                })
                 .help("use one of these types for the factors, or leave `mma` out: threads compute any `dot`"),
             ProductProblem::Promoted(terms) => found(format!("`{stage}` asks for `promote {terms}`"))
                 .note("tensor cores add all terms of a tile in accumulators of their own, with the errors of these")
@@ -155,12 +164,18 @@ impl IntoDiagnostic for NoSuchProduct {
                     None => found.help(format!("split it, and name the inner part: `split {name} by {}`", 64.max(step))),
                 }
             }
+            ProductProblem::Synchronous => found("products by `mma_sync` do not stay under way".to_owned())
+                .note("a warp goes on when its product is over")
+                .help("leave `inflight` out"),
             ProductProblem::Inflight(n) => found(format!("{n} groups of products cannot be under way"))
                 .note("while one is computed the next one is started: more would wait for these")
                 .help("write `inflight(1)`, or leave it out"),
             ProductProblem::Alone => found(format!("no group of products of `{stage}` can stay under way"))
                 .note("a slot is handed back when its group is over, an iteration later: another role fills others meanwhile")
                 .help("let another role copy both factors, in rings of 2 or more at the loop around the products, or leave `inflight` out"),
+            ProductProblem::Rewritten(factor) => found(format!("`{factor}` is computed anew while a group of products reads it"))
+                .note("tensor cores read the registers of a factor until the group is over")
+                .help("leave `inflight` out: each group is awaited before the next `{factor}`".replace("{factor}", &factor)),
             ProductProblem::Moved => found(format!("the axes of the `mma` of `{stage}` are no longer its innermost ones"))
                 .note("an instruction has all iterations of its axes, and the loops around them are loops over instructions")
                 .help("write `mma` after the ops that make and order the loops"),

@@ -1,12 +1,13 @@
-//! TW0802: a factor of a product that tensor cores do not find in shared memory.
+//! TW0802: a factor of a product that tensor cores do not find.
 
 use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
 
 row! {
-    /// Tensor cores read the factors of a product in shared memory. Each factor is an element of a tensor that a staged
-    /// copy holds there; one has the axis of rows in its indices, the other one that of columns, and both have that of
-    /// terms.
+    /// Tensor cores read the factors of a product by `wgmma` in shared memory: each is an element of a tensor that a
+    /// staged copy holds there, around the product. The one with the rows may be what a stage holds in registers; by
+    /// `mma_sync` both must be. One factor has the axis of rows in its indices, the other one that of columns, and both
+    /// have that of terms.
     ///
     /// ## Wrong
     ///
@@ -52,10 +53,10 @@ row! {
     ///     stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
     /// }
     /// ```
-    TW0802 "operand-place" Error "a factor of a product that tensor cores do not find in shared memory"
+    TW0802 "operand-place" Error "a factor of a product that tensor cores do not find"
 }
 
-/// TW0802: a factor of a product that tensor cores do not find in shared memory.
+/// TW0802: a factor of a product that tensor cores do not find.
 #[derive(Clone, Debug)]
 pub struct OperandPlace {
     /// The stage.
@@ -79,8 +80,17 @@ pub enum OperandProblem {
     NotAnElement,
     /// No copy of the tensor is in shared memory there.
     NoCopy,
-    /// A copy of the tensor stands outside the loops of the stage.
+    /// A copy of the tensor stands in loops that are not around the product.
     Elsewhere,
+    /// No stage holds it in registers, and products of warps read nothing else.
+    NotHeld {
+        /// Whether an equation computes it.
+        is_computed: bool,
+    },
+    /// Another stage keeps it in memory.
+    Stored,
+    /// It has the columns, and registers hold it.
+    Right,
     /// Neither, or both, of rows and columns are in its indices, or not the terms.
     Axes,
     /// Where it lies depends on more than the axes of the product and numbers of units.
@@ -97,8 +107,11 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::NotAnElement => "a factor of the product is no element of a tensor".to_owned(),
             OperandProblem::NoCopy => format!("`{name}` is not in shared memory, where tensor cores read"),
             OperandProblem::Elsewhere => {
-                format!("the copy of `{name}` stands outside the loops of `{stage}`, where its tensor cores read")
+                format!("the copy of `{name}` is not around the product of `{stage}`, which reads it in shared memory")
             }
+            OperandProblem::NotHeld { .. } => format!("no registers hold `{name}`, where products by `mma_sync` read"),
+            OperandProblem::Stored => format!("`{name}` is in memory where threads write it"),
+            OperandProblem::Right => format!("registers hold `{name}`, the factor with the columns"),
             OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
             OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
             OperandProblem::Outside => format!("tiles of `{name}` reach beyond what its copy holds"),
@@ -115,10 +128,33 @@ impl IntoDiagnostic for OperandPlace {
             }
             OperandProblem::Elsewhere => {
                 let (first, at) = tiles_of_terms(&stage, at);
+                let copy = format!("stage s_{name}[…] = {name} in shared at {at} via tma {{ … }}");
                 found
-                    .note("tiles of terms follow each other in a loop of the stage, each with its own copies")
-                    .help(format!("{first}attach the copy there: `at {at}`"))
+                    .note("a copy holds a tensor for the stages in whose loops it stands")
+                    .help(format!("{first}stage another copy there: `{copy}`"))
             }
+            OperandProblem::NotHeld { is_computed } => {
+                let at = at.unwrap_or_else(|| format!("{stage}.ko"));
+                let held = |name: &str| format!("`schedule {name} in registers at {at} {{ fragment (…) by mma_sync; }}`");
+                let help = match is_computed {
+                    true => format!("let lanes hold it: {}", held(&name)),
+                    false => {
+                        let own = format!("f{name}");
+                        format!("read an equation of its own, `{own}[…] = {name}[…];`, that lanes hold: {}", held(&own))
+                    }
+                };
+                found.note("a warp multiplies what its lanes hold").help(help)
+            }
+            OperandProblem::Stored => {
+                let at = at.unwrap_or_else(|| format!("{stage}.ko"));
+                let held = format!("schedule {name} in registers at {at} {{ fragment (m, k) by wgmma; }}");
+                found
+                    .note("tensor cores read copies that the accelerator makes, or registers")
+                    .help(format!("let threads keep it, if it is the factor with the rows: `{held}`"))
+            }
+            OperandProblem::Right => found
+                .note("the factor with the rows may be in registers; tensor cores read the other one in shared memory")
+                .help("let it have the rows: swap the first two axes of `mma`, in the stage and in the one that reads it"),
             OperandProblem::Axes => found
                 .note("one factor has the axis of rows in its indices, the other one that of columns, and both that of terms")
                 .help("name in `mma` the axes that the factors have"),

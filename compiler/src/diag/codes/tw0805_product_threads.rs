@@ -1,6 +1,7 @@
 //! TW0805: a product that not all warpgroups take part in.
 
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::domain::{Unit, WARP};
 use crate::source::Span;
 
 row! {
@@ -71,16 +72,20 @@ pub struct ProductThreads {
     pub busy: i128,
     /// The first warp of the role.
     pub first: u32,
+    /// The unit that has a tile.
+    pub unit: Unit,
     /// The op.
     pub span: Span,
 }
 
 impl IntoDiagnostic for ProductThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, threads, role, busy, first, span } = self;
+        let Self { stage, threads, role, busy, first, unit, span } = self;
         let of = role.as_ref().map_or_else(|| "the block".to_owned(), |role| format!("role `{role}`"));
-        let note = "a product is started by whole warpgroups of 128 threads, each of which has a tile of its own";
-        if !first.is_multiple_of(4) {
+        let size = unit.threads().unwrap_or(1);
+        let unit = unit.name();
+        let note = format!("a product is started by whole {unit}s of {size} threads, each of which has a tile of its own");
+        if size > WARP && !first.is_multiple_of(4) {
             let what = format!("{of} begins at warp {first}, inside a warpgroup, and computes the product of `{stage}`");
             return Diagnostic::new(Code::TW0805, span, what)
                 .note(note)
@@ -90,7 +95,7 @@ impl IntoDiagnostic for ProductThreads {
         let found = Diagnostic::new(Code::TW0805, span, what).note(note);
         match role {
             None => found.change(Change::Threads(busy), format!("let the block have {busy} threads")),
-            Some(_) => found.help(format!("bind an axis of {} iterations to warpgroups around the `mma`", threads / 128)),
+            Some(_) => found.help(format!("bind an axis of {} iterations to {unit}s around the `mma`", i128::from(threads) / size)),
         }
     }
 }

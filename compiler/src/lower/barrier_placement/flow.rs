@@ -1,6 +1,7 @@
 //! The property, on every path through a kernel.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use tilewright_sorted::{SortedMap, SortedSet};
 
@@ -13,8 +14,8 @@ use crate::lower::guards::{Fact, Guards, Known};
 use crate::lower::pending_accesses::Since;
 use crate::work::{self, Step};
 
-/// What happened on the paths to a statement, by what is known there.
-type Paths = SortedMap<Known, Since>;
+/// What happened on the paths to a statement, by what is known there. Those that part share it until one changes it.
+type Paths = SortedMap<Known, Rc<Since>>;
 
 /// Barriers, each before a statement.
 pub(super) type Placed = SortedMap<Position, Barrier>;
@@ -24,9 +25,10 @@ const MOST_PATHS: usize = 64;
 /// In a body of more statements that act, what happened before each is not remembered.
 const MOST_SURE: usize = 4_000;
 
-fn add(paths: &mut Paths, known: Known, since: Since) {
+fn add(paths: &mut Paths, known: Known, since: Rc<Since>) {
     match paths.get_mut(&known) {
-        Some(other) => other.join(&since),
+        Some(other) if Rc::ptr_eq(other, &since) => {}
+        Some(other) => Rc::make_mut(other).join(&since),
         None => drop(paths.insert(known, since)),
     }
 }
@@ -139,7 +141,7 @@ impl<'a> Pass<'a> {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
-        self.holds_from(0, SortedMap::from([(Known::default(), since)]), usize::MAX)
+        self.holds_from(0, SortedMap::from([(Known::default(), Rc::new(since))]), usize::MAX)
     }
 
     /// Whether everything is ordered, where it was, and barriers are others at these positions now.
@@ -184,7 +186,7 @@ impl<'a> Pass<'a> {
         }
         let at_end = (Kernel::BODY, self.kernel.region(Kernel::BODY).statements.len());
         // What others write in a block, or tell it, comes before it ends.
-        let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
+        let is_over = |since: &Rc<Since>| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
         let holds = paths.values().all(is_over) || self.demand(at_end, Barrier::OfCluster, &mut paths).is_some();
         if holds && remembers {
             let mut known = self.sure.borrow_mut();
@@ -256,9 +258,10 @@ impl<'a> Pass<'a> {
                 if is_in_role && paths.values().any(|since| since.ready || since.in_cluster.begun) {
                     return self.demand(position, Barrier::OfCluster, paths);
                 }
-                paths.values_mut().for_each(|since| since.sync_cluster(self.kernel, threads));
+                paths.values_mut().for_each(|since| Rc::make_mut(since).sync_cluster(self.kernel, threads));
             }
             Barrier::Of(among) => paths.values_mut().for_each(|since| {
+                let since = Rc::make_mut(since);
                 // A role waits for its own threads, and the block made barriers ready.
                 let ready = since.ready && is_in_role;
                 since.sync(self.kernel, among, threads);
@@ -322,7 +325,7 @@ impl<'a> Pass<'a> {
                     ends.extend(self.flow(role.body, depth, paths.clone())?.into_values());
                 }
                 let threads = self.kernel.signature.threads;
-                for since in paths.values_mut() {
+                for since in paths.values_mut().map(Rc::make_mut) {
                     ends.iter().for_each(|end| since.in_cluster.join(&end.in_cluster));
                     since.sync(self.kernel, Sharing::Block, threads);
                 }
@@ -346,8 +349,9 @@ impl<'a> Pass<'a> {
                 let first = self.first.contains(&region);
                 let place = Place { region, first, group: self.dependences.group(region, at) };
                 let effects = kind.effects();
-                let missing =
-                    |paths: &mut Paths| paths.values_mut().find_map(|since| self.missing(kind, &effects, place, since));
+                let missing = |paths: &mut Paths| {
+                    paths.values_mut().find_map(|since| self.missing(kind, &effects, place, Rc::make_mut(since)))
+                };
                 // More than one kind of barrier may be missing.
                 while let Some(barrier) = missing(&mut paths) {
                     self.demand(position, barrier, &mut paths)?;
@@ -382,7 +386,7 @@ impl<'a> Pass<'a> {
         let always = self.kernel.value(l.count).facts.range.low >= 1;
         let skips = if always { Paths::new() } else { skips };
         let mut paths = self.repeated(l, depth, runs)?;
-        paths.values_mut().for_each(|since| since.behind(depth));
+        paths.values_mut().for_each(|since| Rc::make_mut(since).behind(depth));
         paths = self.forgotten(l.body, paths);
         skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
         Some(paths)
@@ -408,7 +412,7 @@ impl<'a> Pass<'a> {
             many |= after.len() > MOST_PATHS;
             after = if many { as_one(after) } else { after };
             fresh = other_than(&after, &earlier);
-            fresh.values_mut().for_each(|since| since.again(depth, &is_around));
+            fresh.values_mut().for_each(|since| Rc::make_mut(since).again(depth, &is_around));
         }
         // What was found before a barrier was put is more than happens now.
         if *self.placed.borrow() != placed {

@@ -212,6 +212,7 @@ impl<'a> Pass<'a> {
             StatementKind::CpAsyncMbarrierArrive { .. } => !since.ready,
             // What these do are accesses, or it is in `flow` or of the cluster, or nobody waits for it.
             StatementKind::Load(_)
+            | StatementKind::LoadMatrix(_)
             | StatementKind::LoadDsmem { .. }
             | StatementKind::Store(_)
             | StatementKind::StoreDsmemAll(_)
@@ -235,6 +236,7 @@ impl<'a> Pass<'a> {
             | StatementKind::GridDependencyWait
             | StatementKind::GridDependencyLaunch
             | StatementKind::Wgmma(_)
+            | StatementKind::MmaSync(_)
             | StatementKind::WgmmaFence
             | StatementKind::WgmmaCommitGroup
             | StatementKind::BulkCommitGroup => true,

@@ -40,6 +40,9 @@ impl Nesting {
 
     fn inside(&mut self, kernel: &Kernel, region: RegionId) {
         for (at, statement) in kernel.region(region).statements.iter().enumerate() {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let inside = statement.kind.effects().inside;
             let facts = |value: ValueId| kernel.value(value).facts;
             let (uniform, cluster) = match inside {
@@ -128,6 +131,9 @@ pub(super) fn acts(kernel: &Kernel) -> Vec<Vec<usize>> {
 fn acts_of(kernel: &Kernel, region: RegionId, arrives: bool, found: &mut [Vec<usize>]) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
         let kind = &statement.kind;
+        if kind.only_computes() {
+            continue;
+        }
         let inside = kind.effects().inside;
         for part in inside.regions() {
             acts_of(kernel, part, arrives, found);
@@ -140,7 +146,7 @@ fn acts_of(kernel: &Kernel, region: RegionId, arrives: bool, found: &mut [Vec<us
             StatementKind::Load(_) | StatementKind::Store(_) | StatementKind::AtomicUpdate(_) => {
                 !arrives && kind.effects().accesses().all(|access| access.buffer().is_none())
             }
-            kind => kind.only_computes(),
+            _ => false,
         };
         if !is_idle {
             found[region.index()].push(at);
@@ -171,6 +177,9 @@ pub(super) fn of_first_thread(
         found.insert(region);
     }
     for statement in &kernel.region(region).statements {
+        if statement.kind.only_computes() {
+            continue;
+        }
         match statement.kind.effects().inside {
             Inside::Nothing => {}
             Inside::Loop(l) => of_first_thread(kernel, l.body, number, first, found),
@@ -193,6 +202,9 @@ pub(super) fn of_last_block(kernel: &Kernel, region: RegionId, last: bool, found
         found.insert(region);
     }
     for statement in &kernel.region(region).statements {
+        if statement.kind.only_computes() {
+            continue;
+        }
         match statement.kind.effects().inside {
             Inside::If(branch) => {
                 of_last_block(kernel, branch.then, last || is_last_block(kernel, branch.condition), found);

@@ -20,7 +20,8 @@ use self::pair::Pair;
 use super::pending_accesses::Access;
 use crate::extent::{Budget, Expr};
 use crate::kernel_ir::{
-    AccessKind, BufferId, Elements, Engine, Inside, Kernel, Op, RegionId, Role, Sharing, StatementKind, ValueId,
+    AccessKind, BufferId, Elements, Engine, Inside, Kernel, Op, Product, RegionId, Role, Sharing, StatementKind,
+    ValueId,
 };
 
 /// Accesses of one kind that follow each other.
@@ -303,7 +304,13 @@ fn assignments(kernel: &Kernel, region: RegionId, all: bool, found: &mut Vec<(us
         if let StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) = &statement.kind {
             found.push((variable.index(), *value, all));
         }
-        let inside = statement.kind.effects().inside;
+        if statement.kind.only_computes() {
+            continue;
+        }
+        let effects = statement.kind.effects();
+        // Each thread has elements of its own.
+        found.extend(effects.adds.into_iter().flat_map(Product::all).map(|v| (v.index(), ValueId(0), false)));
+        let inside = effects.inside;
         let all = match inside {
             Inside::Nothing | Inside::Roles(_) => all,
             Inside::Loop(l) => all && agreed(l.count),

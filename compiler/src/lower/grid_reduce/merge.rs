@@ -2,7 +2,7 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
-use super::{CHUNK, Count, GridPartials, Which, clusters, counts};
+use super::{Count, GridPartials, Which, clusters, counts};
 use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::{Guard, Memory, Type, ValueId, VariableId};
@@ -87,6 +87,13 @@ impl Nest<'_, '_> {
         self.b.index_div(block, parts)
     }
 
+    /// The number of the block among those that share a stage in the loops of this output.
+    pub(in crate::lower) fn number_in_group(&mut self) -> ValueId {
+        let (block, (_, parts)) = (self.cluster(), counts(self.stage, self.facts));
+        let parts = self.product(&parts);
+        self.b.index_mod(block, parts)
+    }
+
     fn partials(&self) -> Vec<(AxisId, Count)> {
         self.stage.across_blocks().map(|axis| (axis, Count::along(self.stage, axis, self.facts))).collect()
     }
@@ -129,17 +136,19 @@ impl Nest<'_, '_> {
         axes.iter().map(|(axis, n)| (*axis, self.b.index_literal(self.index, *n as i64))).collect()
     }
 
-    /// Where the partial with a number lies.
+    /// Where the state of an accumulator lies in the partial with a number, and those of its lanes after it.
     fn partial(&mut self, layout: &GridPartials, place: Site, accumulator: usize, number: ValueId) -> ValueId {
         let literal = |this: &mut Self, n: i128| this.b.index_literal(this.index, n as i64);
-        let (all, own, slots) =
-            (literal(self, layout.accumulators), literal(self, accumulator as i128), literal(self, layout.slots()));
-        let group = self.b.index_mul(place.group, all);
-        let group = self.b.index_add(group, own);
-        let first = self.b.index_mul(group, place.partials);
+        let slots = layout.slots();
+        let (each, lanes) = (literal(self, layout.accumulators * slots), literal(self, i128::from(layout.lanes)));
+        let first = self.b.index_mul(place.group, place.partials);
         let at = self.b.index_add(first, number);
-        let at = self.b.index_mul(at, slots);
-        self.b.index_add(at, place.slot)
+        let at = self.b.index_mul(at, each);
+        let slot = self.b.index_mul(place.slot, lanes);
+        let at = self.b.index_add(at, slot);
+        // Last, so that all accumulators have one address.
+        let before = literal(self, accumulator as i128 * slots);
+        self.b.index_add(at, before)
     }
 
     /// Hands the states of this block to the last one of its group, and opens the branch in which that block has the
@@ -260,10 +269,12 @@ impl Nest<'_, '_> {
     /// Each block writes its states, and the last of the group goes on.
     fn write_partials(&mut self, layout: &GridPartials, first: u16, own: &Contribution) {
         self.b.begin_if(own.writes);
-        for (a, states) in own.states.iter().enumerate() {
-            let at = self.partial(layout, own.site, a, own.number);
-            for (component, state) in states.iter().enumerate() {
-                self.b.store(component_of(first, component), at, &[*state]);
+        let lanes = layout.lanes as usize;
+        for (n, states) in own.states.chunks(lanes).enumerate() {
+            let at = self.partial(layout, own.site, n * lanes, own.number);
+            for component in 0..layout.states.len() {
+                let values: Vec<ValueId> = states.iter().map(|states| states[component]).collect();
+                self.b.store(component_of(first, component), at, &values);
             }
         }
         self.b.end_if();
@@ -285,7 +296,9 @@ impl Nest<'_, '_> {
         for (variables, states) in own.accumulators.iter().zip(starts) {
             variables.iter().zip(states).for_each(|(variable, state)| self.b.set(*variable, *state));
         }
-        let (sharing, chunk) = (layout.sharing(), (CHUNK / own.accumulators.len().max(1)).max(1));
+        let (sharing, lanes) = (layout.sharing(), layout.lanes as usize);
+        let vectors = own.accumulators.len() / lanes;
+        let chunk = (layout.loads() / vectors.max(1)).max(1);
         let ceil_div = |this: &mut Self, n: ValueId, by: i128| {
             let (less, by) = (this.b.index_literal(ty, by as i64 - 1), this.b.index_literal(ty, by as i64));
             let n = this.b.index_add(n, less);
@@ -295,34 +308,40 @@ impl Nest<'_, '_> {
         let begin = self.b.index_mul(own.rank, run);
         let trips = ceil_div(self, run, chunk as i128);
         let trip = self.b.begin_rolled_loop(trips);
-        let mut loaded = Vec::with_capacity(chunk);
+        let yes = self.b.bool_literal(true);
+        let mut parts = Vec::with_capacity(chunk * vectors);
         for n in 0..chunk {
             let (each, n) = (self.b.index_literal(ty, chunk as i64), self.b.index_literal(ty, n as i64));
             let within = self.b.index_mul(trip, each);
             let within = self.b.index_add(within, n);
             let number = self.b.index_add(begin, within);
-            let (mine, exists) =
-                (self.b.index_compare(Compare::Lt, within, run), self.b.index_compare(Compare::Lt, number, count));
+            // A trip for each partial of a run has no more, and what one thread takes alone is all of them.
+            let mine = if chunk == 1 { yes } else { self.b.index_compare(Compare::Lt, within, run) };
+            let exists = if sharing == 1 { yes } else { self.b.index_compare(Compare::Lt, number, count) };
             let holds = self.b.and(mine, exists);
             let holds = self.b.and(holds, own.live);
-            let mut states = Vec::with_capacity(own.accumulators.len());
-            for (a, starts) in starts.iter().enumerate() {
-                let at = self.partial(layout, own.site, a, number);
-                let one = |this: &mut Self, component: usize, start: ValueId| {
-                    let guard = Guard { predicate: holds, otherwise: &[start] };
-                    this.b.load(component_of(first, component), at, 1, Some(guard))[0]
-                };
-                states.push(starts.iter().enumerate().map(|(c, s)| one(self, c, *s)).collect::<Vec<_>>());
-            }
-            loaded.push((holds, states));
+            parts.extend((0..vectors).map(|vector| (number, holds, vector * lanes)));
         }
-        for (holds, states) in loaded {
-            for (variables, right) in own.accumulators.iter().zip(states) {
-                let left: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
-                let merged = self.values.merge(self.b, reduction, &left, &right);
-                for ((variable, left), merged) in variables.iter().zip(left).zip(merged) {
-                    let next = self.b.select(holds, merged, left);
-                    self.b.set(*variable, next);
+        for parts in parts.chunks(layout.loads()) {
+            let mut loaded = Vec::with_capacity(parts.len());
+            for (number, predicate, a) in parts {
+                let at = self.partial(layout, own.site, *a, *number);
+                let one = |this: &mut Self, component: usize| {
+                    let otherwise: Vec<ValueId> = starts[*a..*a + lanes].iter().map(|start| start[component]).collect();
+                    let guard = Guard { predicate: *predicate, otherwise: &otherwise };
+                    this.b.load(component_of(first, component), at, layout.lanes, Some(guard))
+                };
+                loaded.push((0..layout.states.len()).map(|component| one(self, component)).collect::<Vec<_>>());
+            }
+            for ((_, holds, a), components) in parts.iter().zip(loaded) {
+                for (lane, variables) in own.accumulators[*a..*a + lanes].iter().enumerate() {
+                    let left: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
+                    let right: Vec<ValueId> = components.iter().map(|lanes| lanes[lane]).collect();
+                    let merged = self.values.merge(self.b, reduction, &left, &right);
+                    for ((variable, left), merged) in variables.iter().zip(left).zip(merged) {
+                        let next = self.b.select(*holds, merged, left);
+                        self.b.set(*variable, next);
+                    }
                 }
             }
         }

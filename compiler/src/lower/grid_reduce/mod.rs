@@ -5,12 +5,14 @@
 //! state a group has a workspace with
 //!
 //! ```text
-//! [group][accumulator][partial][slot]
+//! [group][partial][vector][slot][lane]
 //! ```
 //!
 //! where a group is given by the block's axes of the result, the loops around the reduction and the block's number in
-//! its cluster, an accumulator by the loops of the result inside it, a partial by the block's axes of the reduction, a
-//! slot by the threads' axes of the result.
+//! its cluster, a partial by the block's axes of the reduction, vector and lane by the loops of the result inside it, a
+//! slot by the threads' axes of the result. As many accumulators as divide what a thread has, and 16 bytes hold, are
+//! the lanes of one access, and threads side by side write side by side. All accumulators of a thread lie at known
+//! distances from each other, so that they have one address.
 //!
 //! **Stages in loops.** Of a stage in the loops of an output, the blocks of the group are neighbours: the output's own
 //! axes tell groups apart, with the loops around the place. All of its loops over results are inside the reduction, so
@@ -41,8 +43,12 @@ use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::schedule::{Stage, digits};
 use crate::source::ast::Place;
 
-/// Loads of a thread that are under way together.
+/// Partials, or vectors of one, that a thread loads together at most.
 const CHUNK: usize = 8;
+/// Bytes that it has room for meanwhile.
+const UNDER_WAY_BYTES: u32 = 128;
+/// Bytes that an instruction moves at most.
+const VECTOR_BYTES: u32 = 16;
 
 /// Iterations that blocks are given, or that tell apart what they share.
 #[derive(Clone, Debug)]
@@ -155,6 +161,8 @@ pub(super) struct GridPartials {
     groups: Vec<(Which, Count)>,
     /// Results of a thread in one group.
     accumulators: i128,
+    /// How many of them one access moves: a power of two that divides them.
+    lanes: u32,
     /// The axes that tell partials apart, outermost first.
     partials: Vec<AxisId>,
     /// The axes that tell apart the results of a block's threads, outermost first, with the most iterations that each
@@ -219,7 +227,7 @@ impl GridPartials {
         let rank = (cluster > 1).then(|| (Which::Rank, Count::of(&Expr::constant(cluster), false, &stage.facts)));
         let groups = around.chain(own).chain(rank).collect();
         let inside = sequence[split..].iter().filter(|a| is_data(a));
-        let accumulators = inside.map(|a| copies(stage, *a, &stage.facts)).product();
+        let accumulators: i128 = inside.map(|a| copies(stage, *a, &stage.facts)).product();
         let of = |reduced: bool| {
             let digits = digits(stage).into_iter().filter(move |d| d.reduced == reduced);
             digits.map(|d| (d.leaf, d.extent)).collect()
@@ -230,14 +238,23 @@ impl GridPartials {
             Value::Reduce { op, .. } if stage.is_atomic() => Some(Word::of(op, states[0])?),
             _ => None,
         };
+        let widest = states.iter().map(|state| state.bytes()).max().unwrap_or(1);
+        let most = if word.is_some() { 1 } else { VECTOR_BYTES / widest };
+        let lanes = most.min(1 << accumulators.trailing_zeros().min(4));
         // In registers each of them has what it computed.
         let finest = stage.distribution.finest().unwrap_or_else(|| threads.into());
         let alike = if stage.place == Place::Registers { finest } else { 1 };
-        Some(Self { groups, accumulators, partials, slots, ranks, alike, states, word })
+        Some(Self { groups, accumulators, lanes, partials, slots, ranks, alike, states, word })
     }
 
     fn slots(&self) -> i128 {
         self.slots.iter().map(|s| s.1).product()
+    }
+
+    /// How many vectors a thread loads together, with all their states.
+    fn loads(&self) -> usize {
+        let each = self.lanes * self.states.iter().map(|state| state.bytes()).sum::<u32>();
+        CHUNK.min((UNDER_WAY_BYTES / each.max(1)) as usize).max(1)
     }
 
     /// Threads that share a result.

@@ -83,7 +83,8 @@ impl Nest<'_, '_> {
             conditions.push(Condition { waived, of_all, ..Condition::of(holds) });
         }
         // An instruction computes all elements of its tile.
-        let limits = if self.product.is_some() { &[][..] } else { &self.stage.limits };
+        let is_whole = self.product.is_some() || self.analysed.fragment.is_some();
+        let limits = if is_whole { &[][..] } else { &self.stage.limits };
         for (n, limit) in limits.iter().enumerate() {
             let at = self.holes.kept.len() + n;
             if point.done[at] || (!in_terms && schedule::is_of_terms(limit, &self.stage.domain)) {
@@ -168,8 +169,9 @@ impl Nest<'_, '_> {
         let mut conditions = others;
         conditions.extend(self.decide(point, loops, goal));
         if self.stage.fetches {
-            // An instruction that reads nothing is cheaper than a branch.
-            let fills = |c: &Condition| c.fills && !self.b.facts(c.holds).uniform;
+            // An instruction that reads nothing is cheaper than a branch, and tiles are whole: tensor cores read zeros.
+            let is_tile = self.stage.is_tile;
+            let fills = |c: &Condition| c.fills && (is_tile || !self.b.facts(c.holds).uniform);
             let (fills, others): (Vec<Condition>, Vec<Condition>) = conditions.into_iter().partition(fills);
             let all = point.filled.into_iter().chain(fills.into_iter().map(|c| c.holds));
             point.filled = all.reduce(|a, c| self.b.and(a, c));

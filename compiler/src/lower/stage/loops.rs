@@ -8,8 +8,9 @@ use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::ValueId;
 use crate::lower::defect::Defect;
+use crate::lower::product;
 use crate::lower::value::Lane;
-use crate::schedule::Stage;
+use crate::plan::Analysed;
 use crate::source::ast::Place;
 
 /// An iteration for which something is done ahead of it.
@@ -114,9 +115,9 @@ impl Nest<'_, '_> {
     /// Whether loops need not be written out that would be: for elements that are in registers, and are computed here.
     fn is_rolled(&self) -> bool {
         let Around { staged, stages, .. } = self.around;
-        let seen = || self.stage.sees.iter().map(|n| &stages[*n].stage);
-        let holds = |stage: &Stage| stage.product.is_none() && stage.place == Place::Registers;
-        !staged && seen().any(|stage| stage.product.is_some()) && !seen().any(holds)
+        let mut seen = self.stage.sees.iter().map(|n| &stages[*n]);
+        let is_held = |seen: &Analysed| product::is_computed(seen, staged) && seen.stage.place == Place::Registers;
+        seen.clone().any(|seen| !product::is_computed(seen, staged)) && !seen.any(is_held)
     }
 
     /// The iteration with a number of a loop that has so many.

@@ -182,8 +182,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
     };
     // Readers were placed before what they read.
     let inner = stages.iter().enumerate().rev();
-    // Without copies, who reads a product computes its terms.
-    let inner = inner.filter(|(_, s)| around.staged || s.stage.product.is_none());
+    let inner = inner.filter(|(_, s)| product::is_computed(s, around.staged));
     let at = |(n, s): (usize, &Analysed)| {
         s.stage.attach.as_ref().filter(|attach| attach.stage == own).map(|attach| (n, attach.loops))
     };
@@ -194,7 +193,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
     let besides = stages.iter().enumerate().filter_map(beside).collect();
     // Only where the copies are.
     let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
-    let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
+    let waives = |p: usize| around.staged && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
     let indices = stage.indices.iter();
     Nest {
@@ -215,7 +214,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         split,
         accumulators: Vec::new(),
         of_terms: Vec::new(),
-        product: product::of(analysed.product.as_ref(), around.staged),
+        product: product::of(analysed, around.staged),
         copies: copies.to_vec(),
         across: GridPartials::of(stage, threads).zip(workspaces.get(own).copied()),
         targets: Vec::new(),
@@ -256,6 +255,10 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         let (at, count) = (nest.cluster(), nest.blocks());
         exists.push(Condition::of_all(nest.b.index_compare(Compare::Lt, at, count)));
     }
+    if nest.repeats_products() {
+        let (part, zero) = (nest.number_in_group(), nest.b.index_literal(nest.index, 0));
+        exists.push(Condition::of_all(nest.b.index_compare(Compare::Eq, part, zero)));
+    }
     // What stands beside it has the same blocks.
     let alone = nest.besides.is_empty();
     if alone {
@@ -268,7 +271,9 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let opened = nest.advance(&mut point, guards, loops, goal);
     // The branch of the last block is open after it, and would be closed instead.
     debug_assert!(!(opened && stage.arrives()), "a branch around an arrival");
-    nest.descend(&point, loops, goal);
+    if !nest.loads_matrices(&point) {
+        nest.descend(&point, loops, goal);
+    }
     nest.close(opened);
     nest.close(outer);
     // What tiles leave is after all of them.

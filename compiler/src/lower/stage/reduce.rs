@@ -67,6 +67,7 @@ impl Nest<'_, '_> {
             self.accumulators.push(accumulator);
         }
         let starts: Vec<Vec<ValueId>> = match self.across {
+            Some(_) if is_unset => vec![vec![self.values.identity(self.b, reduction)]; self.accumulators.len()],
             Some(_) => self.accumulators().iter().map(|v| v.iter().map(|v| self.b.get(*v)).collect()).collect(),
             None => Vec::new(),
         };

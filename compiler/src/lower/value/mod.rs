@@ -93,6 +93,9 @@ impl Accumulator {
     }
 }
 
+/// Vectors, by read and number of the element of lane 0.
+type Loaded = SortedMap<(AlgorithmValue, Rc<Expr>), Vec<ValueId>>;
+
 /// The lane being computed of a vectorised leaf.
 #[derive(Clone, Debug)]
 pub struct Lane {
@@ -100,8 +103,8 @@ pub struct Lane {
     pub vector: Vector,
     /// The lane, 0 first.
     pub number: u32,
-    /// Vectors loaded at this point, by read and offset of lane 0.
-    pub loaded: SortedMap<(AlgorithmValue, Expr), Vec<ValueId>>,
+    /// What was loaded at this point.
+    pub loaded: Loaded,
 }
 
 /// Lowers values of one stage.
@@ -134,14 +137,26 @@ pub struct Values<'a> {
     pub literals: Vec<(Var, i128)>,
     /// What reads index with the stage's own axes, as expressions: the same at each point of its loops.
     pub indices: SortedMap<AlgorithmValue, Rc<[Expr]>>,
-    /// Of reads with these in a memory, how many lanes of the vector are neighbours, and the number of the element.
-    pub neighbours: SortedMap<(AlgorithmValue, Memory), (u32, Rc<Expr>)>,
+    /// Of each read of a memory what it had last.
+    pub neighbours: SortedMap<(AlgorithmValue, Memory), Neighbours>,
     /// Of reductions over the stage's own axes, whether they have no term.
     pub empty: SortedMap<AlgorithmValue, bool>,
     /// Where reads of held elements looked last.
     pub leaves: VecDeque<LeavesAt<'a>>,
     /// The first thing that is not known here, if there is one: see [`Defect`].
     pub defect: Option<Defect>,
+}
+
+/// A read along the lanes of a vector.
+pub struct Neighbours {
+    /// What it indexes with.
+    indices: Rc<[Expr]>,
+    /// How many lanes are neighbours in memory.
+    run: u32,
+    /// The number of the element.
+    number: Expr,
+    /// A lane, and the number of the element there.
+    first: Option<(u32, Rc<Expr>)>,
 }
 
 /// The leaves of a stage at an element.
@@ -348,7 +363,7 @@ impl<'a> Values<'a> {
         b.get(result)
     }
 
-    fn restore(&mut self, loaded: &Option<SortedMap<(AlgorithmValue, Expr), Vec<ValueId>>>) {
+    fn restore(&mut self, loaded: &Option<Loaded>) {
         if let (Some(lane), Some(loaded)) = (&mut self.lane, loaded) {
             lane.loaded.clone_from(loaded);
         }

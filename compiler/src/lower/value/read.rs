@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tilewright_kernel::algorithm::{Compare, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
-use super::{Bound, LeavesAt, Scope, Values};
+use super::{Bound, LeavesAt, Neighbours, Scope, Values};
 use crate::extent::Expr;
 use crate::kernel_ir::{Builder, Guard, Memory, ValueId};
 use crate::lower::defect::Defect;
@@ -68,7 +68,7 @@ impl<'a> Values<'a> {
                     Some(held) => (Memory::Buffer(held.buffer), held.offset(b, &values, self.index)),
                     None => (Memory::Parameter(parameter), self.offset(b, tensor, &values)),
                 };
-                self.element(b, id, place, (guard, scope), |this, vector| {
+                self.element(b, id, place, (guard, scope), &exprs, |this, vector| {
                     let (symbolic, facts) = (this.symbolic, this.facts);
                     let number = expressions::offset(tensor, &exprs, facts);
                     let run = match &held {
@@ -121,7 +121,7 @@ impl<'a> Values<'a> {
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
-    pub(super) fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
+    pub(in crate::lower) fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
         let taken = |i: &&Instance<'a>| {
             i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
         };
@@ -184,7 +184,7 @@ impl<'a> Values<'a> {
             Some(&nested_stage::Kept::Buffer { buffer, base }) => {
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let offset = instance.place(b, values, (base, bytes), self.index);
-                self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), |this, vector| {
+                self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), exprs, |this, vector| {
                     let run = vector::read((stage, &stage.layout), exprs, (vector, this.symbolic, this.facts), bytes);
                     (run, stage.number(exprs))
                 })
@@ -204,27 +204,36 @@ impl<'a> Values<'a> {
         id: AlgorithmValue,
         (memory, offset): (Memory, ValueId),
         (guard, scope): (Option<(ValueId, AlgorithmValue)>, &Scope),
+        indices: &Rc<[Expr]>,
         neighbours: impl FnOnce(&Self, &Vector) -> (u32, Expr),
     ) -> ValueId {
         if let Some((predicate, or)) = guard {
             let otherwise = [self.value(b, or, scope)];
             return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
         }
-        let lane = self.lane.as_ref().filter(|_| !self.conditional);
-        let known = self.neighbours.get(&(id, memory)).filter(|_| scope.is_own && lane.is_some()).cloned();
-        let (run, number) = known.unwrap_or_else(|| {
-            let (run, number) = lane.map_or((1, Expr::unknown()), |lane| neighbours(self, &lane.vector));
-            (run, Rc::new(number))
-        });
-        if scope.is_own && lane.is_some() {
-            self.neighbours.insert((id, memory), (run, number.clone()));
+        // Loops that are written out ask for the same indices in each iteration.
+        let is_known = self.neighbours.get(&(id, memory)).is_some_and(|known| known.indices == *indices);
+        if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional && !is_known) {
+            let (run, number) = neighbours(self, &lane.vector);
+            self.neighbours.insert((id, memory), Neighbours { indices: indices.clone(), run, number, first: None });
         }
-        let Some(lane) = self.lane.as_mut().filter(|_| run > 1) else {
+        let lane = self.lane.as_mut().filter(|_| !self.conditional);
+        let known = self.neighbours.get_mut(&(id, memory)).filter(|known| known.run > 1);
+        let (Some(lane), Some(Neighbours { run, number, first, .. })) = (lane, known) else {
             return b.load(memory, offset, 1, None)[0];
         };
-        let (var, at) = (lane.vector.var, lane.number % run);
-        let first = Expr::constant(i128::from(lane.number - at));
-        let loaded = lane.loaded.entry((id, number.substitute(&|v| (v == var).then(|| first.clone()))));
+        let (var, run, at) = (lane.vector.var, *run, lane.number % *run);
+        let of = lane.number - at;
+        let first = match first {
+            Some((known, first)) if *known == of => first.clone(),
+            _ => {
+                let lane = Expr::constant(of.into());
+                let found = Rc::new(number.substitute(&|v| (v == var).then(|| lane.clone())));
+                *first = Some((of, found.clone()));
+                found
+            }
+        };
+        let loaded = lane.loaded.entry((id, first));
         let loaded = loaded.or_insert_with(|| {
             let back = b.index_literal(self.index, -i64::from(at));
             let start = b.index_add(offset, back);

@@ -59,9 +59,8 @@ impl<'a> Values<'a> {
                 let (zero, none, no) = (b.literal(ty, 0), b.literal(ElementType::U32, 0), b.bool_literal(false));
                 Accumulator::Best { value: b.variable(zero), index: b.variable(none), found: b.variable(no) }
             }
-            Value::Reduce { op, .. } => {
-                let ty = algorithm.types[id as usize];
-                let identity = b.literal(ty, reduction::identity(op, ty));
+            Value::Reduce { .. } => {
+                let identity = self.identity(b, id);
                 Accumulator::States(vec![b.variable(identity)])
             }
             Value::Fold { states, .. } => {
@@ -84,6 +83,13 @@ impl<'a> Values<'a> {
             }
             _ => Accumulator::States(Vec::new()),
         }
+    }
+
+    /// What a reduction with one state gives without terms.
+    pub fn identity(&self, b: &mut Builder, id: AlgorithmValue) -> ValueId {
+        let ty = self.program.algorithm.types[id as usize];
+        let Value::Reduce { op, .. } = self.program.algorithm.values[id as usize] else { return b.literal(ty, 0) };
+        b.literal(ty, reduction::identity(op, ty))
     }
 
     /// An accumulator of a reduction whose first term replaces what is in it.

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use super::ownership::{Digit, Ranges, Reads, digits, digits_in_cluster, leaves_at, register_loops, registers};
 use super::{Plan, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::codes::{HeldElsewhere, RegisterAtRunTime, RegisterBudget, ThreadWitness};
+use crate::diag::codes::{FactorLanes, HeldElsewhere, RegisterAtRunTime, RegisterBudget, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit, WARP, WARPGROUP};
 use crate::extent::{Budget, Expr, Var, collapse, interval};
 use crate::kernel_ir::Sharing;
@@ -108,7 +108,19 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
                 continue;
             };
             let symbolic = if read.in_terms { &symbolic } else { &beside };
-            Reading { plan, reader, held, read, symbolic }.check(diags);
+            match reader.product.as_ref().filter(|_| read.in_terms) {
+                // Instructions read a factor in a way of their own. What they do not read so is refused by `mma`.
+                Some(mma) => {
+                    let columns = mma.has_columns(reader, &read.indices).filter(|right| !(*right && mma.is_async()));
+                    let Some(has_columns) = columns else { continue };
+                    let own = mma.reader_of_factor(reader, has_columns);
+                    let symbolic = &Symbolic::new(&own.stage.domain, &own.stage.facts);
+                    let (reader, factor) = (&own.stage, own.lanes(held, &read.indices));
+                    let read = &own.read(read);
+                    Reading { plan, reader, held, read, symbolic, factor }.check(diags);
+                }
+                None => Reading { plan, reader, held, read, symbolic, factor: None }.check(diags),
+            }
         }
     }
 }
@@ -130,7 +142,7 @@ pub(super) fn share(plan: &mut Plan) {
             let sharing = match reader.role == held.role {
                 true => {
                     let symbolic = if read.in_terms { &symbolic } else { &beside };
-                    Reading { plan, reader, held, read, symbolic }.sharing()
+                    Reading { plan, reader, held, read, symbolic, factor: None }.sharing()
                 }
                 false => Sharing::Block,
             };
@@ -153,6 +165,8 @@ struct Reading<'a> {
     held: &'a Stage,
     read: &'a StageRead,
     symbolic: &'a Symbolic,
+    /// Of a factor of a product, how it must be dealt out.
+    factor: Option<FactorLanes>,
 }
 
 impl Reading<'_> {
@@ -202,7 +216,7 @@ impl Reading<'_> {
     }
 
     fn check(&self, diags: &mut Diagnostics) {
-        let Self { reader, held, read, .. } = *self;
+        let Self { reader, held, read, .. } = self;
         let range = |v: Var| self.range(v);
         let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
         let leaf = |axis: AxisId| held.domain.leaves.iter().position(|l| *l == axis).map(|at| &leaves[at]);
@@ -294,7 +308,7 @@ impl Reading<'_> {
     /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of
     /// threads that share a result it is the first.
     fn sharing(&self) -> Sharing {
-        let Self { reader, held, read, .. } = *self;
+        let Self { reader, held, read, .. } = self;
         let range = |v: Var| self.range(v);
         let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
         let digits = digits(held);
@@ -355,6 +369,7 @@ impl Reading<'_> {
             stage: self.held.name.clone(),
             reader: self.reader.name.clone(),
             witness,
+            factor: self.factor.clone(),
             read: self.read.span,
             span: self.held.span,
         });

@@ -169,6 +169,9 @@ impl Builder {
         let Kernel { regions, buffers, alias_of, parts, .. } = &mut self.kernel;
         let mut used = vec![false; buffers.len()];
         for statement in regions.iter().flat_map(|region| &region.statements) {
+            if statement.kind.only_computes() {
+                continue;
+            }
             let accessed = statement.kind.effects().accesses().filter_map(|access| access.buffer());
             accessed.for_each(|buffer| used.get_mut(buffer.index()).into_iter().for_each(|u| *u = true));
         }

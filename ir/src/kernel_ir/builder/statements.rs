@@ -4,9 +4,9 @@ use tilewright_kernel::ElementType;
 
 use super::{Builder, Frame, Guard, OpenRole};
 use crate::kernel_ir::{
-    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, Loop, Mbarrier, MbarrierId, Memory,
-    Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store, Type, Value, ValueId, VariableId, Wgmma,
-    Workspace,
+    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, LoadMatrix, Loop, Mbarrier,
+    MbarrierId, Memory, MmaSync, Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store, Type,
+    Value, ValueId, VariableId, Wgmma, Workspace,
 };
 
 impl Builder {
@@ -372,6 +372,22 @@ impl Builder {
     /// Waits until all but the last `pending` groups have read shared memory; by the elected thread.
     pub fn bulk_wait_group_read(&mut self, pending: u32) {
         self.push(self.line, StatementKind::BulkWaitGroupRead { pending });
+    }
+
+    /// Each warp loads so many matrices whose rows lanes say; the values that a lane has: see [`LoadMatrix`].
+    pub fn load_matrix(&mut self, buffer: BufferId, offset: ValueId, count: u32, transposed: bool) -> Vec<ValueId> {
+        let element = self.kernel.element(Memory::Buffer(buffer)).unwrap_or(ElementType::F16);
+        let (row, first) = (LoadMatrix::ROW / element.bytes(), ValueId(self.kernel.values.len() as u32));
+        let load = LoadMatrix { buffer, offset, count, row, transposed, first };
+        let value = |_| self.new_value(Op::Loaded, Type::Element(element), self.region(), Facts::NONE);
+        let results = (0..load.values()).map(value).collect();
+        self.push(self.line, StatementKind::LoadMatrix(load));
+        results
+    }
+
+    /// Each warp adds a product of what its threads hold.
+    pub fn mma_sync(&mut self, product: MmaSync) {
+        self.push(self.line, StatementKind::MmaSync(product));
     }
 
     /// Each warpgroup starts these products as one group, after what its threads have done to the variables, and waits

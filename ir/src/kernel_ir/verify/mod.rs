@@ -207,6 +207,7 @@ impl Checker<'_> {
                     self.open(value);
                 }
             }
+            StatementKind::LoadMatrix(load) => self.load_matrix(load),
             StatementKind::Store(store) | StatementKind::StoreDsmemAll(store) => {
                 if let StatementKind::StoreDsmemAll(_) = statement.kind {
                     self.peers(store.memory);
@@ -345,6 +346,7 @@ impl Checker<'_> {
             }
             StatementKind::FenceProxyAsync => self.collective(Threads::All),
             StatementKind::Wgmma(product) => self.product(product),
+            StatementKind::MmaSync(product) => self.product_of_warp(product),
             StatementKind::WgmmaFence | StatementKind::WgmmaCommitGroup | StatementKind::WgmmaWaitGroup { .. } => {
                 self.whole_warpgroups()
             }

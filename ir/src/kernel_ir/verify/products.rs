@@ -2,25 +2,40 @@
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::descriptor::Descriptor;
+use tilewright_kernel::target::WARP;
 
 use super::{Checker, Problem};
-use crate::kernel_ir::{Matrix, Memory, Type, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Factor, LoadMatrix, Matrix, Memory, MmaSync, Op, Product, Type, VariableId, Wgmma};
 
 impl Checker<'_> {
     pub(super) fn product(&mut self, product: &Wgmma) {
         self.whole_warpgroups();
-        let Wgmma { sums, columns, a, b, slots, adds } = product;
+        let Wgmma { sums, columns, a, b, adds } = product;
         let problem = Problem::BadProduct(*sums);
         if *columns > Wgmma::MOST_COLUMNS {
             return self.fault(problem);
         }
-        let types: Vec<Option<Type>> = product.all().map(|v| self.kernel.variables.get(v.index()).copied()).collect();
-        product.all().for_each(|variable| self.variable(variable));
+        let variables = || product.all().chain(a.variables().iter().copied());
+        let ty = |v: VariableId| self.kernel.variables.get(v.index()).copied();
+        let types: Vec<Option<Type>> = product.all().map(ty).collect();
+        let of_factor: Vec<Option<Type>> = a.variables().iter().copied().map(ty).collect();
+        variables().for_each(|variable| self.variable(variable));
         let outside = |v: &VariableId| self.role.as_ref().is_some_and(|role| role.outside.contains(v));
-        if let Some(variable) = product.all().find(outside) {
+        if let Some(variable) = variables().find(outside) {
             self.fault(Problem::VariableNotInScope(variable));
         }
-        let [left, right] = [(a, slots[0]), (b, slots[1])].map(|(matrix, slot)| self.matrix(matrix, slot, problem));
+        let left = match a {
+            Factor::Shared(matrix) => self.matrix(matrix, problem),
+            Factor::Registers(variables) => {
+                let element = of_factor.first().copied().flatten().and_then(Type::element);
+                let count = element.map_or(0, |e| Wgmma::factor_variables(e.bytes()) as usize);
+                let is_same = of_factor.iter().all(|ty| *ty == of_factor[0]);
+                let is_apart = product.all().all(|sum| !variables.contains(&sum));
+                self.expect(is_same && is_apart && variables.len() == count, problem);
+                element
+            }
+        };
+        let right = self.matrix(b, problem);
         let sum = types.first().copied().flatten().and_then(Type::element);
         let same = types.iter().all(|ty| *ty == types[0]);
         let fits = match (left, right, sum) {
@@ -33,9 +48,51 @@ impl Checker<'_> {
         }
     }
 
+    /// A load of matrices by warps, all of which come.
+    pub(super) fn load_matrix(&mut self, load: &LoadMatrix) {
+        self.whole_units(WARP);
+        let memory = Memory::Buffer(load.buffer);
+        let element = self.access(memory, load.offset, load.row, false);
+        let bytes = element.and_then(Type::element).map_or(0, ElementType::bytes);
+        let fits = [1, 2, 4].contains(&load.count)
+            && load.row * bytes == LoadMatrix::ROW
+            && (!load.transposed || bytes == 2)
+            && self.kernel.part(load.buffer).is_none();
+        if !fits {
+            return self.fault(Problem::BadLanes(load.row));
+        }
+        for value in load.results() {
+            let found = self.kernel.values.get(value.index());
+            self.expect(found.is_some_and(|v| v.op == Op::Loaded && Some(v.ty) == element), Problem::BadBinding(value));
+            self.open(value);
+        }
+    }
+
+    /// A product of warps, all of which come.
+    pub(super) fn product_of_warp(&mut self, product: &MmaSync) {
+        self.whole_units(WARP);
+        let MmaSync { sums, a, b } = product;
+        let problem = Problem::BadProduct(*sums);
+        let uses: Vec<VariableId> = Product::MmaSync(product).uses().collect();
+        uses.iter().for_each(|variable| self.variable(*variable));
+        let outside = |v: &&VariableId| self.role.as_ref().is_some_and(|role| role.outside.contains(v));
+        if let Some(variable) = uses.iter().find(outside) {
+            self.fault(Problem::VariableNotInScope(*variable));
+        }
+        let ty = |v: VariableId| self.kernel.variables.get(v.index()).copied().and_then(Type::element);
+        let element = a.first().and_then(|v| ty(*v));
+        let counts = element.map_or([0; 2], |e| MmaSync::factor_variables(e.bytes()));
+        let fits = element
+            .is_some_and(|e| MmaSync::sum(e).is_some_and(|sum| product.all().all(|v| ty(v) == Some(sum))))
+            && a.iter().chain(b).all(|v| ty(*v) == element)
+            && [a.len(), b.len()] == counts.map(|count| count as usize)
+            && product.all().all(|sum| !a.contains(&sum) && !b.contains(&sum));
+        self.expect(fits, problem);
+    }
+
     /// The elements of a matrix.
-    fn matrix(&mut self, matrix: &Matrix, slot: ValueId, problem: Problem) -> Option<ElementType> {
-        let Matrix { buffer, offset, across, leading, stride, swizzle } = *matrix;
+    fn matrix(&mut self, matrix: &Matrix, problem: Problem) -> Option<ElementType> {
+        let Matrix { buffer, slot, offset, across, leading, stride, swizzle } = *matrix;
         self.operand(offset, Type::is_index);
         let of = self.kernel.buffers.get(buffer.index());
         self.slot(slot, of.map_or(0, |b| b.slots));

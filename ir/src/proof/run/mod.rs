@@ -14,7 +14,7 @@ use super::global::Elements;
 use super::launch::Launch;
 use super::order::{AgentId, Clock, Order, Time};
 use super::products::Products;
-use super::row::{self, Row};
+use super::row::{self, Known, Row};
 use super::shared::{Fault, Shared};
 use super::values::{Algebra, Data};
 use super::violation::{Kind, Violation};
@@ -27,6 +27,8 @@ pub(super) struct Run<'a> {
     pub kernel: &'a Kernel,
     pub launch: &'a Launch,
     pub threads: usize,
+    /// The values of a row of which nothing is known.
+    nothing: Vec<Known>,
     pub budget: u64,
     /// The agent that runs, and those of its cluster that do not, or are over.
     pub me: Agent<'a>,
@@ -71,6 +73,7 @@ impl<'a> Run<'a> {
             kernel,
             launch,
             threads: kernel.signature.threads as usize,
+            nothing: vec![None; kernel.signature.threads as usize],
             budget: left,
             me: Agent {
                 id: AgentId { rank: 0, role: 0 },
@@ -113,7 +116,7 @@ impl<'a> Run<'a> {
             Op::Literal(bits) => Row::Same(row::literal(value.ty, bits, self.algebra())),
             _ => Row::UNKNOWN,
         });
-        let everybody = Active::of((0..self.threads).map(|_| true), false, false);
+        let everybody = Active::of(self.threads, |_| true, false, false);
         Agent {
             id: AgentId { rank, role: 0 },
             name: format!("block {block}"),
@@ -126,7 +129,7 @@ impl<'a> Run<'a> {
             ready: false,
             behind: !self.launch.dependent,
             groups: Groups::default(),
-            fetches: vec![Groups::default(); self.threads],
+            fetches: Vec::new(),
             products: self.products.clone(),
             frames: vec![Frame { region: Kernel::BODY, at: 0, active: everybody, turn: None }],
             line: 0,
@@ -257,13 +260,14 @@ impl<'a> Run<'a> {
             for (id, role) in ids.zip(roles) {
                 let Range { start, end } = role.threads();
                 let threads = start as usize..end as usize;
-                let active = Active::of((0..self.threads).map(|thread| threads.contains(&thread)), false, false);
+                let active =
+                    Active::of(self.threads, |thread| start as usize <= thread && thread < end as usize, false, false);
                 let mut clock = self.me.clock.clone();
                 clock.join(&self.me.released(false));
                 let agent = Agent {
                     id,
                     name: format!("role {} of block {}", role.name, self.me.block),
-                    fetches: vec![Groups::default(); self.threads],
+                    fetches: Vec::new(),
                     products: self.products.clone(),
                     threads,
                     clock,
@@ -463,6 +467,7 @@ fn is_of_launches(kernel: &Kernel, kind: &StatementKind) -> bool {
     let is_shared = |memory: Memory| !matches!(kernel.home(memory), Memory::Buffer(_));
     match kind {
         StatementKind::Load(load) => is_shared(load.memory),
+        StatementKind::LoadMatrix(_) => true,
         StatementKind::Store(store) => is_shared(store.memory),
         StatementKind::CpAsync(_)
         | StatementKind::AtomicUpdate(_)
@@ -478,6 +483,7 @@ pub(super) fn assigned(kernel: &Kernel, region: RegionId, found: &mut Vec<Variab
         match &statement.kind {
             StatementKind::Set(variable, _) => found.push(*variable),
             StatementKind::Wgmma(product) => found.extend(product.all()),
+            StatementKind::MmaSync(product) => found.extend(product.all()),
             StatementKind::Loop(l) => assigned(kernel, l.body, found),
             StatementKind::If(branch) => {
                 assigned(kernel, branch.then, found);

@@ -2,6 +2,8 @@
 //!
 //! This file is longer than 500 lines: one arm a statement.
 
+use std::cell::Cell;
+
 use tilewright_kernel::target::WARP;
 use tilewright_sorted::SortedSet;
 
@@ -35,7 +37,7 @@ impl<'a> Run<'a> {
             Row::Each(_) => {
                 let of = |thread: usize| turn.count.of(thread).is_some_and(|count| turn.n < count);
                 let comes = |thread: usize| turn.active.lanes[thread] && of(thread);
-                Active::of((0..self.threads).map(comes), turn.active.maybe, turn.active.elected)
+                Active::of(self.threads, comes, turn.active.maybe, turn.active.elected)
             }
         };
         self.me.frames.push(Frame { region: turn.of.body, at: 0, active, turn: Some(turn) });
@@ -58,6 +60,10 @@ impl<'a> Run<'a> {
                 self.assign(*variable, *value, active, declared);
             }
             StatementKind::Load(load) => self.load(load, None, active)?,
+            StatementKind::LoadMatrix(load) => {
+                self.everybody(active)?;
+                self.load_matrix(load, active)?;
+            }
             StatementKind::LoadDsmem { rank, load } => self.load(load, Some(*rank), active)?,
             StatementKind::Store(store) => self.store(store, self.me.id.rank..=self.me.id.rank, active)?,
             StatementKind::StoreDsmemAll(store) => {
@@ -186,8 +192,8 @@ impl<'a> Run<'a> {
                 }
                 // Any lane of the first warp may be it.
                 let first = self.me.threads.start;
-                let lanes = (0..self.threads).map(|thread| (first..first + WARP as usize).contains(&thread));
-                self.enter(*part, Active::of(lanes, false, true));
+                let comes = |thread: usize| first <= thread && thread < first + WARP as usize;
+                self.enter(*part, Active::of(self.threads, comes, false, true));
             }
             StatementKind::MbarrierExpectTx { barrier, slot, bytes } => {
                 self.elected(active)?;
@@ -262,6 +268,10 @@ impl<'a> Run<'a> {
             StatementKind::Wgmma(product) => {
                 self.everybody(active)?;
                 self.multiply(product, active)?;
+            }
+            StatementKind::MmaSync(product) => {
+                self.everybody(active)?;
+                self.multiply_in_registers(product, active)?;
             }
             StatementKind::WgmmaFence => {
                 self.everybody(active)?;
@@ -398,11 +408,19 @@ impl<'a> Run<'a> {
                 Row::Same(Some(known)) if known == wanted => self.enter(side, active.clone()),
                 Row::Same(Some(_)) => {}
                 Row::Same(None) => self.enter(side, Active { maybe: true, ..active.clone() }),
-                Row::Each(_) => {
-                    let of = |thread: usize| condition.of(thread);
-                    let comes = |thread: usize| active.lanes[thread] && of(thread).is_none_or(|known| known == wanted);
-                    let maybe = active.maybe || active.threads().any(|thread| of(thread).is_none());
-                    let some = Active::of((0..self.threads).map(comes), maybe, active.elected);
+                Row::Each(ref all) => {
+                    let (all, lanes) = (&all[..], &active.lanes[..]);
+                    let maybe = Cell::new(active.maybe);
+                    let comes = |thread: usize| match all[thread] {
+                        _ if !lanes[thread] => false,
+                        Some(known) => known == wanted,
+                        None => {
+                            maybe.set(true);
+                            true
+                        }
+                    };
+                    let some = Active::of(self.threads, comes, false, active.elected);
+                    let some = Active { maybe: maybe.get(), ..some };
                     if some.count > 0 {
                         self.enter(side, some);
                     }
@@ -414,10 +432,10 @@ impl<'a> Run<'a> {
 
     // Values.
 
-    /// Whether no product adds to a variable.
-    fn is_at_rest(&self, variable: VariableId) -> Outcome {
-        match self.me.products.adds_to(variable) {
-            true => self.violation(Kind::UnderWay, format!("v{} is used while a product may add to it", variable.0)),
+    /// Whether no product adds to a variable, or reads it.
+    pub(in crate::proof) fn is_at_rest(&self, variable: VariableId) -> Outcome {
+        match self.me.products.uses(variable) {
+            true => self.violation(Kind::UnderWay, format!("v{} is used while a product may use it", variable.0)),
             false => Ok(()),
         }
     }
@@ -439,7 +457,7 @@ impl<'a> Run<'a> {
                 (Some(algebra), Some(ty)) => Row::Same(Some(algebra.scalar(parameter, ty))),
                 _ => Row::UNKNOWN,
             },
-            _ => row::pure(self.kernel, value, &active.lanes, &self.me.values, self.algebra()),
+            _ => row::pure(self.kernel, value, active, &self.nothing, &self.me.values, self.algebra()),
         };
         if let (Op::OfWarp(_), Row::Each(all)) = (value.op, &row) {
             let own = self.me.threads.clone();

@@ -403,6 +403,17 @@ impl Expr {
         self.add(by).sub(&Self::constant(1)).floor_div(by)
     }
 
+    /// Expressions that are all at least 0 where this one is, and only there: of a maximum that is taken off, that
+    /// holds of both sides.
+    pub fn at_least_parts(&self) -> Vec<Self> {
+        let taken_off = |t: &&Term| t.coefficient < 0 && matches!(&t.atoms[..], [Atom::Positive { .. }]);
+        let Some(term) = self.terms().iter().find(taken_off) else { return vec![self.clone()] };
+        let [Atom::Positive { of }] = &term.atoms[..] else { return vec![self.clone()] };
+        let without = self.sub(&Self::from_atoms(&term.atoms).scale(term.coefficient));
+        let with = without.add(&of.scale(term.coefficient));
+        [without, with].iter().flat_map(Self::at_least_parts).collect()
+    }
+
     /// self − by·⌊self / by⌋
     #[must_use]
     pub fn modulo(&self, by: &Self) -> Self {

@@ -163,6 +163,9 @@ impl Facts {
     /// Each dimension with a residue class written as modulus · itself + residue, so that quotients simplify.
     #[must_use]
     pub fn with_residues(&self, e: &Expr) -> Expr {
+        if self.ranges.iter().all(|range| range.modulus == 1) {
+            return e.clone();
+        }
         e.substitute(&|v| {
             let range = self.ranges.get(v as usize)?;
             (range.modulus > 1).then(|| Expr::var(v).scale(range.modulus).add(&Expr::constant(range.residue)))
@@ -244,12 +247,12 @@ impl Facts {
 
     /// Largest value that `e` can take, as far as ranges tell: a literal that is at least as large.
     pub fn upper_bound(&self, e: &Expr) -> Option<i128> {
-        self.bound(&self.normal(e), true)
+        e.as_constant().or_else(|| self.bound(&self.normal(e), true))
     }
 
     /// A literal that is at most the smallest value that `e` can take.
     pub fn lower_bound(&self, e: &Expr) -> Option<i128> {
-        self.bound(&self.normal(e), false)
+        e.as_constant().or_else(|| self.bound(&self.normal(e), false))
     }
 
     fn bound(&self, e: &Expr, upper: bool) -> Option<i128> {
