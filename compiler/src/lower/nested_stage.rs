@@ -419,14 +419,7 @@ impl<'a> Nest<'a, '_> {
 impl Values<'_> {
     /// The least and the largest value of a variable at this point.
     pub(super) fn range(&self, v: Var) -> Option<(i128, i128)> {
-        let own = self.symbolic.variables.iter().find(|leaf| leaf.var == v);
-        match own {
-            Some(leaf) => Some((0, self.facts.upper_bound(&leaf.extent)? - 1)),
-            None => {
-                let e = Expr::var(v);
-                Some((self.facts.lower_bound(&e)?, self.facts.upper_bound(&e)?))
-            }
-        }
+        self.symbolic.range(self.facts, v)
     }
 
     /// An expression with the loops that are written out at their present iteration.

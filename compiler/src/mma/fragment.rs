@@ -12,11 +12,11 @@
 use tilewright_kernel::algorithm::Value;
 
 use crate::domain::{AxisId, Symbolic, WARP};
-use crate::extent::{Expr, Var, collapse, interval};
+use crate::extent::{Expr, Family, Var, collapse, interval};
 use crate::kernel_ir::{LoadMatrix, Sharing};
 use crate::plan::Analysed;
 use crate::plan::product::{Fragment, Held, Matrices};
-use crate::schedule::accesses::StageRead;
+use crate::schedule::accesses::{self, StageRead};
 use crate::schedule::{self, Stage, register_loops};
 use crate::source::ast::Place;
 
@@ -44,23 +44,45 @@ pub(super) fn of(all: &[Analysed], factor: &Held, is_right: bool) -> Option<Frag
     if !(is_bare && is_whole && is_plain) {
         return None;
     }
-    let range = |v: Var| match symbolic.variables.iter().find(|leaf| leaf.var == v) {
-        Some(leaf) => Some((0, stage.facts.upper_bound(&leaf.extent)? - 1)),
-        None => Some((stage.facts.lower_bound(&Expr::var(v))?, stage.facts.upper_bound(&Expr::var(v))?)),
-    };
+    let range = |v: Var| symbolic.range(&stage.facts, v);
     let normal = |e: &Expr| collapse(&stage.facts.normal(e), &range);
     let inside = tile.stage.coordinates.iter().all(|c| {
         let ends = interval(&normal(&c.at(&read.indices)), &range);
         let most = c.most.as_constant();
         ends.zip(most).is_some_and(|((least, last), most)| least >= 0 && last < most)
     });
-    inside.then(|| Fragment {
+    (inside && is_zero_outside(&all[at], &tile.stage, read)).then(|| Fragment {
         read: read.value,
         source: read.source,
         matrices: matrices(stage, symbolic, &tile.stage, read, &normal).map(|matrices| match is_right {
             true => in_order_of_right(stage, matrices, factor),
             false => matrices,
         }),
+    })
+}
+
+/// Whether the tile holds zeros wherever the equation of the stage has no element, as readers rely on (`tma::demand`):
+/// some limit of the tile fails there. Others may read the tile, too, and have asked for more of the tensor.
+fn is_zero_outside(reader: &Analysed, tile: &Stage, read: &StageRead) -> bool {
+    let Analysed { stage, symbolic, .. } = reader;
+    let (facts, algorithm) = (&stage.facts, &stage.program.algorithm);
+    let coordinate = |v: Var| Some(tile.coordinates.get(Family::ROOT.number(v)?)?.at(&read.indices));
+    let held: Vec<Expr> = tile.limits.iter().map(|e| facts.normal(&e.substitute(&coordinate))).collect();
+    let mut system = facts.residue_system();
+    symbolic.require_ranges(facts, &mut system, |_| true);
+    held.iter().for_each(|e| system.require(&facts.with_residues(e)));
+    let always = |condition: Expr| {
+        let condition = facts.normal(&condition);
+        let mut failing = system.clone();
+        failing.require(&facts.with_residues(&condition.scale(-1).sub(&Expr::constant(1))));
+        !condition.is_unknown() && (held.contains(&condition) || failing.is_infeasible())
+    };
+    let bound = |index| schedule::index_of_dims(algorithm, index);
+    stage.indices.iter().all(|(axis, index)| {
+        let own = &algorithm.axes[*axis as usize];
+        let (Some(lower), Some(upper)) = (bound(own.lower), bound(own.upper)) else { return false };
+        let index = accesses::of_roots(index, stage, symbolic);
+        always(index.sub(&lower)) && always(upper.sub(&index).sub(&Expr::constant(1)))
     })
 }
 
@@ -112,10 +134,9 @@ fn matrices(
         let rest = normal(&offset.sub(&Expr::var(var).scale(step)));
         is_own(&rest).then_some((var, step))
     };
-    let steps = [Some(lanes[0]), Some(lanes[1]), term.map(|t| t.0)].map(|leaf| leaf.map(step));
-    let [Some(Some(first)), Some(Some(second)), third] = steps else { return None };
-    let third = match third {
-        Some(found) => Some(found?),
+    let (first, second) = (step(lanes[0])?, step(lanes[1])?);
+    let third = match term {
+        Some((term, _)) => Some(step(term)?),
         None => None,
     };
     let is_along = second.1 == i128::from(each) && third.is_none_or(|third| third.1 == 1);

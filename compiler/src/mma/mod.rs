@@ -163,10 +163,10 @@ fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> 
     let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
     let all = u32::try_from(eights * 8).unwrap_or(8);
     let operand = mma.operand;
-    let of_warp = (!mma.is_async()).then_some(MmaSync::COLUMNS);
+    let is_async = mma.is_async();
     let most = (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n);
-    let of_warpgroup = most.filter(move |n| all.is_multiple_of(*n) && Wgmma::has_columns(operand, *n));
-    of_warp.into_iter().chain(of_warpgroup)
+    let has = move |n: u32| if is_async { Wgmma::has_columns(operand, n) } else { n == MmaSync::COLUMNS };
+    most.filter(move |n| all.is_multiple_of(*n) && has(*n))
 }
 
 /// The two reads of a `dot`, conversions aside.

@@ -102,10 +102,7 @@ impl Tiles<'_> {
         let own = self.mma.reader_of_factor(&analysed.stage, has_columns);
         let Stage { domain, facts, .. } = &own.stage;
         let symbolic = Symbolic::new(domain, facts);
-        let range = |v: Var| match symbolic.variables.iter().find(|leaf| leaf.var == v) {
-            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
-            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
-        };
+        let range = |v: Var| symbolic.range(facts, v);
         let reads = Reads { domain, symbolic: &symbolic, facts, range: &range };
         let held = Held {
             stage: taken,

@@ -37,8 +37,8 @@ pub(crate) fn under(analysed: &[Analysed], place: &Attach) -> Vec<(usize, Vec<us
 /// The copies that a stage may read: those that stand in its own loops, then those around it, from the inside out.
 pub(crate) fn copies_around(analysed: &[Analysed], at: usize) -> Vec<&Staged> {
     let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
-    let hosts = std::iter::successors(Some(at), |n| Some(stage(*n)?.attach.as_ref()?.stage));
-    let copies = hosts.flat_map(|host| &analysed[host].staged).filter(|copy| copy.way == Way::Load);
+    let copies =
+        schedule::ancestors(&stage, at).flat_map(|host| &analysed[host].staged).filter(|copy| copy.way == Way::Load);
     copies.filter(|copy| schedule::chain_under(&stage, at, &copy.attach).is_some()).collect()
 }
 

@@ -117,7 +117,7 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
 
 /// The stage with position `of` and those whose loops are around it, from the inside out. `stage` gives them by
 /// position.
-pub(super) fn ancestors<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize) -> impl Iterator<Item = usize> {
+pub fn ancestors<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(of), move |at| Some(stage(*at)?.attach.as_ref()?.stage))
 }
 

@@ -59,7 +59,7 @@ pub mod vector;
 use apply::UNITS;
 pub(crate) use apply::literal;
 pub use atomic::atomic_word;
-pub use attach::{Attach, chain_under, facts_within};
+pub use attach::{Attach, ancestors, chain_under, facts_within};
 pub use buffer_layout::{BufferLayout, Columns, LaidOut, SLOT_ALIGNMENT, Spot};
 pub use buffers::MOST_SLOTS;
 use distribution::BLOCK_LIMIT;

@@ -45,7 +45,8 @@ pub(super) struct Entry<'a> {
     pub(super) barriers: Option<Place>,
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,
-    /// The words of the left matrices of the products of a group, each with the variables that hold it.
+    /// The words of the matrices that products read from registers, each with the variables that hold it: of a group,
+    /// or of products that follow each other.
     pub(super) factors: Vec<(Vec<VariableId>, Vec<RegId>)>,
     /// The descriptors of the products since the last fence, after those that were computed before a loop.
     pub(super) descriptors: Vec<super::products::Known>,

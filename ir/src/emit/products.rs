@@ -70,13 +70,11 @@ impl Entry<'_> {
     /// A product of the matrices that a warp holds.
     pub(super) fn product_of_warp(&mut self, product: &MmaSync) {
         let MmaSync { a, b, .. } = product;
-        let of = |v: &VariableId| self.kernel.variables.get(v.index())?.element();
-        let element = a.first().and_then(of).unwrap_or(ElementType::F32);
+        let element = self.element_held(a);
         let sum = MmaSync::sum(element).unwrap_or(ElementType::F32);
         let depth = Wgmma::depth(element.bytes());
-        let (left, right) = (spelled(element), spelled(element));
-        let mnemonic =
-            format!("mma.sync.aligned.m16n8k{depth}.row.col.{}.{left}.{right}.{}", spelled(sum), spelled(sum));
+        let (element_name, sum) = (spelled(element), spelled(sum));
+        let mnemonic = format!("mma.sync.aligned.m16n8k{depth}.row.col.{sum}.{element_name}.{element_name}.{sum}");
         let [a, b] = [a, b].map(|variables| Operand::vector(self.words(element, variables)));
         let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
         let sums = Operand::vector(sums);
@@ -88,11 +86,16 @@ impl Entry<'_> {
     }
 
     fn element_of(&self, factor: &Factor) -> ElementType {
-        let of = |v: &VariableId| self.kernel.variables.get(v.index())?.element();
         match factor {
             Factor::Shared(matrix) => self.element_in(matrix),
-            Factor::Registers(variables) => variables.first().and_then(of).unwrap_or(ElementType::F32),
+            Factor::Registers(variables) => self.element_held(variables),
         }
+    }
+
+    /// The type of a matrix that variables hold.
+    fn element_held(&self, variables: &[VariableId]) -> ElementType {
+        let of = |v: &VariableId| self.kernel.variables.get(v.index())?.element();
+        variables.first().and_then(of).unwrap_or(ElementType::F32)
     }
 
     /// Packs what the products of the group read from registers: those that come next, up to its end.
@@ -111,7 +114,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The words that hold a left matrix.
+    /// The words that hold a matrix.
     fn words(&mut self, element: ElementType, variables: &[VariableId]) -> Vec<RegId> {
         if let Some((_, known)) = self.factors.iter().find(|known| known.0 == variables) {
             return known.clone();

@@ -163,6 +163,14 @@ impl Symbolic {
         }
     }
 
+    /// The least and the largest value of a variable, of a loop or not.
+    pub fn range(&self, facts: &Facts, v: Var) -> Option<(i128, i128)> {
+        match self.variables.iter().find(|leaf| leaf.var == v) {
+            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
+            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
+        }
+    }
+
     /// Whether `e ≥ 0` follows from the ranges of loops one by one, as it does of most places in buffers: these are
     /// sums of loops and of their digits.
     pub fn is_in_ranges(&self, e: &Expr) -> bool {

@@ -209,6 +209,27 @@ mod tests {
         assert_eq!(interval(&Expr::unknown(), &|_| None), None);
     }
 
+    /// What is less than a part of the divisor leaves the quotient of the rest; and a maximum that is taken off is two
+    /// conditions.
+    #[test]
+    fn parts_of_divisors_and_of_maxima() {
+        let (r, x) = (Expr::var(0), Expr::var(1));
+        let quotient = |most: i128| {
+            let range = move |v: Var| [(0, most), (0, 99)].get(v as usize).copied();
+            collapse(&r.add(&x.scale(8)).floor_div(&Expr::constant(16)), &range)
+        };
+        assert_eq!(quotient(7), x.floor_div(&Expr::constant(2)));
+        assert_ne!(quotient(8), x.floor_div(&Expr::constant(2)));
+        let below = Expr::constant(5).sub(&x.sub(&Expr::constant(3)).positive().scale(2)).sub(&r);
+        let parts = below.at_least_parts();
+        assert_eq!(parts.len(), 2);
+        for point in (0..9).flat_map(|a| (0..9).map(move |b| [a, b])) {
+            let holds = |e: &Expr| e.eval(&point).is_some_and(|value| value >= 0);
+            assert_eq!(holds(&below), parts.iter().all(holds), "{point:?}");
+        }
+        assert_eq!(x.positive().sub(&r).at_least_parts().len(), 1);
+    }
+
     /// The digits of a thread's number, as `like` compares them.
     #[test]
     fn digits_of_thread_numbers_are_decided() {

@@ -192,11 +192,7 @@ impl Reading<'_> {
         if v == self.free() + 1 {
             return Some((0, i128::from(self.reader.distribution.cluster) - 1));
         }
-        let facts = &self.reader.facts;
-        match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
-            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
-            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
-        }
+        self.symbolic.range(&self.reader.facts, v)
     }
 
     /// Whether the loop of a variable is written out.
