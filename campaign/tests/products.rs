@@ -6,7 +6,7 @@ use tilewright_campaign::compose::{self, Family};
 use tilewright_campaign::mutate;
 
 /// Cases of the test: one takes a second.
-const CASES: u64 = 10;
+const CASES: u64 = 14;
 /// Products that are only compiled.
 const COMPILED: u64 = 30;
 
@@ -17,7 +17,7 @@ fn products_are_right() {
     assert!(summary.accepted * 2 >= summary.cases, "too few products are accepted to test much\n{summary}");
     assert!(summary.run * 100 >= summary.accepted * 90, "too few of the accepted products are run\n{summary}");
     let number = |name: &str| features::FEATURES.iter().position(|f| *f == name).expect("a feature");
-    for feature in ["narrow-entry", "wide-entry", "ring", "roles", "warpgroups", "store-shared", "inflight"] {
+    for feature in ["narrow-entry", "wide-entry", "ring", "roles", "wgmma", "mma-sync", "units-below", "store-shared"] {
         assert!(summary.matrix.at(number(feature), number(feature)) > 0, "{feature}\n{summary}");
     }
 }
@@ -30,10 +30,12 @@ fn products_are_drawn_again() {
         let (kernel, data) = Family::Product.case(3, index);
         assert_eq!((kernel.clone(), data), Family::Product.case(3, index));
         let text = kernel.to_string();
-        assert!(text.contains(" by wgmma") && text.contains("mma ("), "{text}");
+        let is_async = text.contains(" by wgmma");
+        assert!((is_async || text.contains(" by mma_sync")) && text.contains("mma ("), "{text}");
         if let Outcome::Accepted(info, _) = compile(&text) {
             accepted += 1;
-            assert!(info.ptx.text.contains("wgmma.mma_async"), "{text}");
+            let word = if is_async { "wgmma.mma_async" } else { "mma.sync" };
+            assert!(info.ptx.text.contains(word), "{text}");
         }
     }
     assert!(accepted * 2 > COMPILED, "{accepted}");
@@ -43,15 +45,15 @@ fn products_are_drawn_again() {
 #[test]
 fn findings_become_small() {
     let is_rich = |p: &Product| p.roles.is_some() && p.cluster.is_some() && p.steps.len() > 1 && p.batch.is_some();
-    let all = (0..500).map(|index| compose::product(1, index).0);
+    let all = (0..3000).map(|index| compose::product(1, index).0);
     let rich = all.into_iter().find(is_rich).expect("a product with much around it");
     let fails = |p: &Product| p.cluster.is_some_and(|cluster| cluster.multicast);
     let mut multicast = rich;
     multicast.cluster.iter_mut().for_each(|cluster| cluster.multicast = true);
     let small = shrink(&multicast, &mut 1000, &fails);
     assert!(fails(&small));
-    let rest = (small.roles, small.batch, small.steps.len(), small.between, small.store, small.tiles.groups);
-    assert_eq!(rest, (None, None, 0, Between::Output, Store::Single, 1));
+    let rest = (small.roles, small.batch, small.steps.len(), small.between, small.store, small.tiles.units);
+    assert_eq!(rest, (None, None, 0, Between::Output, Store::Single, [1, 1]));
     assert!(small.kernel().to_string().len() < multicast.kernel().to_string().len());
     // No more tries than that.
     assert_eq!(shrink(&multicast, &mut 0, &fails), multicast);

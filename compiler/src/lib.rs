@@ -18,6 +18,7 @@ mod launched;
 pub mod lower;
 pub mod memory;
 pub mod mma;
+pub mod online;
 pub mod plan;
 pub mod program;
 pub mod schedule;
@@ -114,7 +115,8 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, depth: Depth, diags: &mut Dia
     let facts = facts(&written, diags)?;
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
     let places = bounds_proved(&written, &facts, diags);
-    let program = program::scheduled(&written);
+    online::check(&written, diags)?;
+    let program = online::rewritten(program::scheduled(&written), diags)?;
     let kernel = Kernel { written: &written, program: &program, tokens, depth };
     let Some(places) = places else {
         kernel.scheduled(&facts, diags);
@@ -148,7 +150,8 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, depth: Depth, diags: &mut Dia
 pub(crate) fn never_empty(ast: &ast::Kernel, tokens: &TokenBuffer) -> Option<Finished> {
     let mut diags = Diagnostics::new();
     let written = program::build(ast, &mut diags)?;
-    let (facts, program) = (facts(&written, &mut diags)?, program::scheduled(&written));
+    let facts = facts(&written, &mut diags)?;
+    let program = online::rewritten(program::scheduled(&written), &mut diags)?;
     Kernel { written: &written, program: &program, tokens, depth: Depth::Full }
         .finished(&facts, Vec::new(), &mut diags)
         .map(|found| found.0)
@@ -349,7 +352,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
         }
         let (staged, waived, banks) = (Vec::new(), Vec::new(), Vec::new());
-        let (product, fragment) = (None, None);
+        let (product, fragment, stored) = (None, None, None);
         analysed.push(Analysed {
             stage,
             symbolic,
@@ -362,6 +365,9 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             waived,
             product,
             fragment,
+            multiplied: false,
+            stored,
+            is_of_groups: false,
         });
     }
     if !found.has_errors() {
@@ -374,6 +380,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             let clipped = tma::demand::clipped(&analysed, at);
             analysed[at].waived.extend(clipped);
         }
+        mma::stores(&mut analysed);
     }
     if !found.has_errors() {
         banks::conflicts::find(program, facts, &mut analysed, &mut found);

@@ -7,6 +7,7 @@
 use tilewright_sorted::SortedMap;
 
 use crate::bulk::flight::Issuer;
+use crate::lanes::LANES;
 use crate::shadow::clock::Clocks;
 
 /// Greatest expected and pending count.
@@ -33,8 +34,8 @@ pub struct Mbarrier {
     pub agent: Option<usize>,
     clock: Vec<u32>,
     completed: Vec<u32>,
-    /// The last phase that each thread has seen the end of, by parity.
-    seen: SortedMap<u32, u32>,
+    /// The last phase that each thread has seen the end of, by parity, and the epoch of its warp then.
+    seen: SortedMap<u32, (u32, u32)>,
 }
 
 /// Why an operation is refused.
@@ -170,21 +171,35 @@ impl Mbarrier {
         self.phase & 1 != parity & 1
     }
 
-    /// As [`Mbarrier::ended_parity`] for a thread that may have waited before. The wait is for the phase after the one
-    /// that it has seen, or for that one again; a phase two after the current one has the current one's parity.
-    pub fn ended_for(&mut self, thread: u32, parity: u32) -> Result<bool, Misuse> {
-        if let Some(seen) = self.seen.get(&thread) {
-            let next = seen.wrapping_add(1);
-            let behind = self.phase.wrapping_sub(next) as i32;
-            if next & 1 == parity & 1 && behind >= 2 {
+    /// As [`Mbarrier::ended_parity`] for a thread that may have waited before. The wait is for the phase after the last
+    /// one that it knows of, or for that one again; a phase two after the current one has the current one's parity.
+    pub fn ended_for(&mut self, thread: u32, parity: u32, clocks: &Clocks) -> Result<bool, Misuse> {
+        // One that knows of none waits for the first.
+        let next = |seen: Option<u32>| seen.unwrap_or(u32::MAX).wrapping_add(1);
+        let is_late = |next: u32| self.phase.wrapping_sub(next) as i32 >= 2;
+        if is_late(next(self.seen.get(&thread).map(|seen| seen.0))) {
+            let next = next(self.known(thread, clocks));
+            if is_late(next) && next & 1 == parity & 1 {
                 return Err(Misuse::Late(next, self.phase));
             }
         }
         let ended = self.ended_parity(parity);
         if ended {
-            self.seen.insert(thread, self.phase.wrapping_sub(1));
+            let epoch = clocks.epoch((thread / LANES as u32) as usize);
+            self.seen.insert(thread, (self.phase.wrapping_sub(1), epoch));
         }
         Ok(ended)
+    }
+
+    /// The last phase that a thread knows the end of: one that it has seen, or that another one saw before what this
+    /// one does now. If nobody tells what comes before what, whatever others saw.
+    fn known(&self, thread: u32, clocks: &Clocks) -> Option<u32> {
+        let warp = |thread: u32| (thread / LANES as u32) as usize;
+        let knows = |(other, (_, epoch)): &&(u32, (u32, u32))| {
+            *other == thread || !clocks.is_tracked() || clocks.ordered(warp(thread), warp(*other), *epoch)
+        };
+        let behind = |seen: &u32| self.phase.wrapping_sub(*seen);
+        self.seen.iter().filter(knows).map(|(_, seen)| seen.0).min_by_key(behind)
     }
 
     /// What the last completed phase ordered.
@@ -290,5 +305,48 @@ mod tests {
         assert_eq!(barrier.transact(-MOST_BYTES - 1), Err(Misuse::Bytes(-MOST_BYTES - 1)));
         all.invalidate(8).unwrap();
         assert_eq!(all.invalidate(8), Err(Misuse::NotInitialised));
+    }
+
+    /// A wait by parity for a phase that ended longer ago tells nothing, unless the thread knows by other means that
+    /// later phases are over.
+    #[test]
+    fn a_wait_is_for_the_phase_after_the_last_one_that_is_known() {
+        let one = Arrival { count: 1, ..Arrival::default() };
+        let (first, second) = (0, LANES as u32);
+        // What the second warp saw of the first two phases is told to the first one, or is not.
+        for is_told in [true, false] {
+            for waited_before in [true, false] {
+                let (mut all, mut clocks) = (Mbarriers::default(), Clocks::default());
+                all.reset(2);
+                clocks.reset(2, true, false);
+                all.init(8, 1).unwrap();
+                all.init(16, 1).unwrap();
+                let barrier = all.at(8).unwrap();
+                for phase in 0..4 {
+                    barrier.arrive(one, None).unwrap();
+                    if phase < 2 {
+                        assert_eq!(barrier.ended_for(second, phase, &clocks), Ok(true));
+                    }
+                    if phase == 0 && waited_before {
+                        assert_eq!(barrier.ended_for(first, 0, &clocks), Ok(true));
+                    }
+                }
+                let word = all.at(16).unwrap();
+                word.arrive(one, Some((&mut clocks, 1))).unwrap();
+                if is_told {
+                    clocks.acquire(0, all.at(16).unwrap().completed());
+                }
+                // Four phases are over. Who knows of two waits for the third, which is two before the present one.
+                let (barrier, parity) = (all.at(8).unwrap(), u32::from(!is_told && waited_before));
+                let late = if is_told { 2 } else { u32::from(waited_before) };
+                assert_eq!(barrier.ended_for(first, parity, &clocks), Err(Misuse::Late(late, 4)));
+                // For the fourth it is in time, if it knows of the third.
+                assert_eq!(barrier.ended_for(second, 1, &clocks), Ok(true));
+                let word = all.at(16).unwrap();
+                word.arrive(one, Some((&mut clocks, 1))).unwrap();
+                clocks.acquire(0, all.at(16).unwrap().completed());
+                assert_eq!(all.at(8).unwrap().ended_for(first, 0, &clocks), Ok(false));
+            }
+        }
     }
 }

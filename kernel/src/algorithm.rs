@@ -208,10 +208,10 @@ pub enum Reduction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Any bracketing and order, as tensor cores do it: see [`crate::dot`]. The term is the product of two factors,
-    /// each of them converted from `operand` if that is not the type of the sum.
+    /// each of them converted from its type if that is not the type of the sum.
     Dot {
-        /// The type of the factors.
-        operand: ElementType,
+        /// The types of the factors.
+        operands: [ElementType; 2],
         /// `promote n`: terms after which a short accumulator is added to the long one.
         promote: Option<u32>,
     },
@@ -221,6 +221,8 @@ pub enum Order {
     Ordered,
     /// Any, and it may differ from run to run.
     Unordered,
+    /// Any, the same in every run, of partial sums that are rescaled: see [`crate::online`].
+    Online,
 }
 
 /// A typed expression.

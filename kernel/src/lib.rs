@@ -12,6 +12,7 @@
 //! | [`size`] | symbolic sizes, constraints, their evaluation |
 //! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
 //! | [`math`] | error bounds of the math functions |
+//! | [`online`] | when sums that depend on an extreme are taken in one pass with it |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`mod@print`] | an algorithm as text |
 //! | [`descriptor`] | matrices in shared memory, as tensor cores read them |
@@ -33,6 +34,7 @@ pub mod element;
 pub mod format;
 pub mod info;
 pub mod math;
+pub mod online;
 pub mod print;
 pub mod rules;
 pub mod size;

@@ -167,15 +167,16 @@ impl Printed<'_> {
                     Some(or) => (format!("({read} or {})", at_least(self.value(or), PREFIX)), ATOM),
                 }
             }
-            Value::Reduce { order: Order::Dot { operand, promote }, axes, body, .. } => {
+            Value::Reduce { order: Order::Dot { operands, promote }, axes, body, .. } => {
                 let promote = promote.map_or_else(String::new, |interval| format!(", promote {interval}"));
-                (format!("dot(|{}| {}{promote})", self.axes(axes), self.factors(operand, body)), ATOM)
+                (format!("dot(|{}| {}{promote})", self.axes(axes), self.factors(operands, body)), ATOM)
             }
             Value::Reduce { op, order, axes, body } => {
                 let order = match order {
                     Order::Free | Order::Dot { .. } => "",
                     Order::Ordered => "ordered ",
                     Order::Unordered => "unordered ",
+                    Order::Online => "online ",
                 };
                 (format!("{order}{}(|{}| {})", reduction(op), self.axes(axes), self.value(body).0), ATOM)
             }
@@ -186,15 +187,17 @@ impl Printed<'_> {
     }
 
     /// The term of a `dot`, as it was written: its factors without their conversion.
-    fn factors(&self, operand: ElementType, body: ValueId) -> String {
-        let converted = |inner| self.element(inner) == operand.name() && self.element(body) != operand.name();
-        let factor = |id: ValueId| match self.algorithm.values.get(id as usize) {
-            Some(Value::Cast(inner)) if converted(*inner) => self.value(*inner),
+    fn factors(&self, operands: [ElementType; 2], body: ValueId) -> String {
+        let factor = |id: ValueId, of: ElementType| match self.algorithm.values.get(id as usize) {
+            Some(Value::Cast(inner)) if self.element(*inner) == of.name() && self.element(body) != of.name() => {
+                self.value(*inner)
+            }
             _ => self.value(id),
         };
+        let [left, right] = operands;
         match self.algorithm.values.get(body as usize) {
             Some(Value::Binary(Binary::Mul, a, b)) => {
-                format!("{} * {}", at_least(factor(*a), PRODUCT), at_least(factor(*b), PREFIX))
+                format!("{} * {}", at_least(factor(*a, left), PRODUCT), at_least(factor(*b, right), PREFIX))
             }
             _ => self.value(body).0,
         }

@@ -289,9 +289,10 @@ fn value(value: &Value) -> TokenStream {
         Value::Reduce { op, order, axes, body } => {
             let (op, axes) = (variant(&op), run(axes));
             let order = match order {
-                Order::Dot { operand, promote } => {
-                    let (operand, promote) = (variant(&operand), option(promote.map(|interval| quote!(#interval))));
-                    quote!(Dot { operand: E::#operand, promote: #promote })
+                Order::Dot { operands, promote } => {
+                    let ([left, right], promote) =
+                        (operands.map(|o| variant(&o)), option(promote.map(|interval| quote!(#interval))));
+                    quote!(Dot { operands: [E::#left, E::#right], promote: #promote })
                 }
                 plain => variant(&plain).to_token_stream(),
             };

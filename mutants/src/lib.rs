@@ -16,10 +16,12 @@
 //! | [`judge`] | what is noticed of one mutant |
 //! | [`worker`] | its process |
 //! | [`report`] | counts, and what nothing noticed |
+//! | [`protocol`] | mistakes in finished kernels instead: what orders something is left out, weakened or moved |
 #![forbid(unsafe_code)]
 
 pub mod corpus;
 pub mod judge;
+pub mod protocol;
 pub mod report;
 pub mod rewrite;
 pub mod sites;

@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use tilewright_mutants::report::{Explained, report};
 use tilewright_mutants::tree::{Mutant, Sources};
 use tilewright_mutants::worker::{self, Plan};
-use tilewright_mutants::{Failure, corpus};
+use tilewright_mutants::{Failure, corpus, protocol};
 
 /// Changes the compiler, one rule at a time, and tells what notices it.
 #[derive(Parser)]
@@ -51,6 +51,21 @@ enum Task {
     /// Compiles a case and prints its mark.
     #[command(hide = true)]
     Baseline { case: String },
+    /// Plants mistakes in the protocols of products: those of the examples, and some of the campaign.
+    Protocols {
+        /// Seed of the products that are drawn.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The first one.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        count: u64,
+        /// Leave the examples out.
+        #[arg(long)]
+        drawn: bool,
+    },
     /// Tries the mutant that is on with the cases of a file.
     #[command(hide = true)]
     Judge { cases: PathBuf, silent: usize },
@@ -60,7 +75,7 @@ fn main() -> ExitCode {
     match tried(&Options::parse()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(open) => {
-            eprintln!("error: {open} mutants give other code that nobody noticed, without an explanation");
+            eprintln!("error: nobody noticed {open} of them, and nothing explains why");
             ExitCode::FAILURE
         }
         Err(failure) => {
@@ -75,6 +90,17 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     match &options.task {
         Some(Task::Baseline { case }) => return worker::baseline(case, &root).map(|()| 0),
         Some(Task::Judge { cases, silent }) => return worker::judge(cases, *silent, &root).map(|()| 0),
+        Some(Task::Protocols { seed, first, count, drawn }) => {
+            let of = |index: u64| protocol::drawn(*seed, index);
+            let examples = if *drawn { Vec::new() } else { protocol::of_examples(&root)? };
+            let mut tally = protocol::Tally::default();
+            for (name, compiled, dims) in examples.into_iter().chain((*first..first + count).filter_map(of)) {
+                let Some(subject) = protocol::Subject::new(&compiled, &dims) else { continue };
+                tally.try_all(&name, &subject)?;
+            }
+            print!("{tally}");
+            return Ok(tally.unnoticed.len());
+        }
         None => {}
     }
     let sources = Sources::read(&root, &options.rooms)?;

@@ -130,6 +130,37 @@ fn copies_around_the_terms_stay_for_all_of_them() {
     runs(whole, &accepted(whole), &[&[64, 64], &[70, 130], &[1, 1]], 2);
 }
 
+/// Tiles of rows that have all of their terms in one instruction: sums of all tiles are there at once.
+#[test]
+fn terms_of_one_instruction() {
+    let source = "kernel P(a: bf16[M, 16], b: bf16[N, 16]) -> (c: f32[M, N]) {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        schedule c {
+            split m by 192 -> mt, mi; split n by 24 -> nt, ni;
+            bind mt, nt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt { mma (m, n, k) by wgmma; }
+        stage sa[m, k] = a in shared at c.nt via tma { layout [m, k] swizzle 32; }
+        stage sb[n, k] = b in shared at c.nt via tma { layout [n, k] swizzle 32; }
+    }";
+    // Sizes are M, N.
+    runs(source, &accepted(source), &[&[192, 24], &[200, 30], &[1, 1]], 2);
+}
+
+/// A factor that is held for all terms: the entry points without tensor cores read what it is made of.
+#[test]
+fn factors_around_all_terms() {
+    let source = mixed(["i8", "i8", "i32"], "w[m, k]", 64, &by_hand(4))
+        .replace("[M, K]", "[M, 64]")
+        .replace("[N, K]", "[N, 64]");
+    let source =
+        source.replace("where K % 16 == 0", "").replace("split k by 64 -> ko, ki; mma (m, n, ki)", "mma (m, n, k)");
+    let source = source.replace("at acc.ko ring(2)", "at c.nt").replace("at acc.ko", "at c.nt").replace("128", "64");
+    // Sizes are M, N.
+    runs(&source, &accepted(&source), &[&[64, 32], &[70, 33], &[1, 1], &[0, 3]], 2);
+}
+
 /// What threads make of other types: loads from memory, and other layouts of registers.
 #[test]
 fn factors_that_threads_make() {
@@ -201,10 +232,14 @@ fn factors_in_other_places_are_refused() {
     let right = with("p[i, j] * v[j, e]", "v[j, e] * p[i, j]").replace("mma (i, e, ji)", "mma (e, i, ji)");
     let right = right.replace("fragment (ii, ei)", "fragment (ei, ii)").replace("unroll ei_p", "unroll ii_p");
     refused(&right, Code::TW0802, &["registers hold `p`", "swap the first two axes"]);
-    // Memory that threads write.
-    let stored = with("schedule p in registers at acc.jo {", "schedule p in shared at acc.jo {");
-    let stored = stored.replace("fragment (i, j) by wgmma;", "fragment (i, j) by wgmma; unroll j_p;");
-    refused(&stored, Code::TW0802, &["`p` is in memory", "in registers at acc.jo"]);
+    // Memory that products do not read, and a layout that they do not read in memory that they do.
+    let global = with("schedule p in registers at acc.jo {", "schedule p in global at acc.jo {");
+    let global = global.replace("fragment (i, j) by wgmma;", "fragment (i, j) by wgmma; unroll j_p;");
+    refused(&global, Code::TW0802, &["`p` is in memory", "in registers at acc.jo"]);
+    let stored = global.replace("in global", "in shared");
+    refused(&stored, Code::TW0803, &["`p`", "write `layout [i, j] swizzle 128;`"]);
+    let stored = stored.replace("unroll j_p;", "unroll j_p; layout [i, j] swizzle 128;");
+    runs(&stored, &accepted(&stored), &[&[70, 40, 136, 72], &[1, 8, 1, 8]], 2);
     // A group that reads registers is awaited before these are given other values.
     refused(
         &with("mma (i, e, ji) by wgmma;", "mma (i, e, ji) by wgmma inflight(1);"),

@@ -1,9 +1,11 @@
 //! What blocks do together: reductions, clusters, roles, persistent launches.
 
+mod alternate;
 mod cluster_roles;
 mod clusters;
 mod factors;
 mod multicast;
+mod online;
 mod persistent;
 mod persistent_multicast;
 mod products;
@@ -11,6 +13,8 @@ mod reductions;
 mod roles;
 mod split_k;
 mod stages;
+mod stored_matrices;
 #[path = "../support/mod.rs"]
 mod support;
 mod warp_products;
+mod written_factors;

@@ -24,7 +24,7 @@ fn numbers(tiles: i64) -> Vec<i64> {
 }
 
 /// What is wrong with an entry point of a launch with these sizes, for some number of blocks.
-fn violation(kernel: &Kernel, info: &KernelInfo, dims: &[i64]) -> Option<String> {
+pub(crate) fn violation(kernel: &Kernel, info: &KernelInfo, dims: &[i64]) -> Option<String> {
     // A tensor without elements has no map.
     let launch = Launch::new(info, dims).ok()?;
     let cluster = i64::from(info.launch.cluster);
@@ -56,8 +56,15 @@ fn outputs(info: &KernelInfo, dims: &[i64], resident: i64, seed: u64) -> Vec<Vec
     written.map(|p| trial.read(&p.name).expect("values")).collect()
 }
 
-/// Compiles, checks, runs.
+/// Compiles, checks, runs; and without a barrier something is wrong.
 fn tried(source: &str, sizes: &[&[i64]]) -> Compiled {
+    let kernel = ran(source, sizes);
+    each_barrier_is_missed(&kernel, sizes);
+    kernel
+}
+
+/// Compiles, checks, runs.
+pub(crate) fn ran(source: &str, sizes: &[&[i64]]) -> Compiled {
     let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
     let info = kernel.info.as_ref().expect("no error");
     assert!(info.launch.persistent && info.ptx.text.contains("%nctaid.x"), "{}", info.ptx.text);
@@ -70,7 +77,6 @@ fn tried(source: &str, sizes: &[&[i64]]) -> Compiled {
             assert!(first.get_or_insert_with(|| found.clone()) == &found, "{source}\nother bits at {dims:?} by {n}");
         }
     }
-    each_barrier_is_missed(&kernel, sizes);
     kernel
 }
 

@@ -73,6 +73,10 @@ fn every_type_in_tiles_that_do_not_divide() {
         (product(["e5m2", "e5m2", "f32"], 16, [64, 24, 128], B128), "m64n24k32.f32.e5m2.e5m2"),
         (product(["i8", "i8", "i32"], 16, [64, 48, 64], B64), "m64n48k32.s32.s8.s8"),
         (product(["u8", "u8", "i32"], 16, [64, 32, 32], B32), "m64n32k32.s32.u8.u8"),
+        // Both kinds of 8-bit factors, in either order.
+        (product(["e4m3", "e5m2", "f32"], 16, [64, 40, 64], B64), "m64n40k32.f32.e4m3.e5m2"),
+        (product(["e5m2", "e4m3", "f32"], 16, [128, 8, 128], B128), "m64n8k32.f32.e5m2.e4m3"),
+        (product(["i8", "u8", "i32"], 16, [64, 16, 128], B128), "m64n16k32.s32.s8.u8"),
     ];
     for (product, instruction) in cases {
         let source = product.source();
@@ -150,7 +154,7 @@ fn tiles_of_several_instructions_and_transposed_factors() {
 }
 
 /// The flagship: roles, clusters that share a factor, tiles in turn, a store by the accelerator.
-fn gemm(inflight: &str, ring: u32, store: &str) -> String {
+pub fn gemm(inflight: &str, ring: u32, store: &str) -> String {
     format!(
         "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (c: bf16[M, N]) where K % 8 == 0, N % 8 == 0 {{
             acc[m, n] = dot(|k| a[m, k] * b[n, k]);
@@ -179,7 +183,8 @@ fn gemm(inflight: &str, ring: u32, store: &str) -> String {
 
 const STORE: &str = "stage cs[m, n] = c in shared at c.ns via tma by math { layout [m, n] swizzle 64; }";
 /// In slots that are known, since the loop is written out and has two iterations, and in slots that are not.
-const STORE_BY_TWO: &str = "stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 64; }";
+pub const STORE_BY_TWO: &str =
+    "stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 64; }";
 const STORE_BY_THREE: &str =
     "stage cs[m, n] = c in shared at c.ns ring(3) via tma by math { layout [m, n] swizzle 64; }";
 
@@ -272,9 +277,12 @@ fn all_is_missed(store: &str) {
 pub fn all_is_noticed(kernel: &Compiled, sizes: &[&[i64]]) -> usize {
     let info = kernel.info.as_ref().expect("no error");
     let of = &kernel.entries[0].kernel;
-    let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Some(Launch::new(info, dims).ok()?.by(2))).collect();
-    let holds = |kernel: &Kernel| launches.iter().all(|launch| check(kernel, launch, 20_000_000) == Verdict::Holds);
-    assert!(holds(of));
+    let blocks = i64::from(of.signature.cluster.max(2));
+    let launches: Vec<Launch> =
+        sizes.iter().filter_map(|dims| Some(Launch::new(info, dims).ok()?.by(blocks))).collect();
+    let checked = |launch: &Launch, kernel: &Kernel| check(kernel, launch, 40_000_000);
+    let holds = |kernel: &Kernel| launches.iter().all(|launch| checked(launch, kernel) == Verdict::Holds);
+    launches.iter().for_each(|launch| assert_eq!(checked(launch, of), Verdict::Holds));
     let (mut tried, mut unnoticed) = (0, Vec::new());
     for (region, at) in positions(of) {
         for (name, change) in changes(&of.region(region).statements[at]) {
@@ -411,6 +419,8 @@ fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
         &["single `dot`"],
     );
     refused(&with("a: bf16", "a: f32").replace("b: bf16", "b: f32"), Code::TW0801, &["do not multiply `f32`"]);
+    refused(&with("a: bf16", "a: f16"), Code::TW0119, &["are `f16` and `bf16`"]);
+    refused(&with("a: bf16", "a: i8").replace("b: bf16", "b: e4m3"), Code::TW0119, &["are `i8` and `e4m3`"]);
     refused(
         &with("= dot(|k| a[m, k] * b[n, k]);", "= 2.0 * dot(|k| a[m, k] * b[n, k]);"),
         Code::TW0801,

@@ -75,10 +75,22 @@ fn every_type() {
         (product(["tf32", "tf32", "f32"], 16, &by_hand(1), ""), "m16n8k8.row.col.f32.tf32.tf32.f32"),
         (product(["i8", "i8", "i32"], 32, &by_hand(4), ""), "m16n8k32.row.col.s32.s8.s8.s32"),
         (product(["u8", "u8", "i32"], 32, &by_hand(4), ""), "m16n8k32.row.col.s32.u8.u8.s32"),
+        (product(["i8", "u8", "i32"], 64, &by_hand(4), ""), "m16n8k32.row.col.s32.s8.u8.s32"),
+        (product(["e4m3", "e4m3", "f32"], 32, &by_hand(4), ""), "m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+        (product(["e5m2", "e4m3", "f32"], 32, &by_hand(4), ""), "m16n8k32.row.col.f32.e5m2.e4m3.f32"),
+        // The left factor is the one with the rows, wherever it is written.
+        (
+            product(["e4m3", "e5m2", "f32"], 64, &by_hand(4), "").replace("fa[m, k] * fb[n, k]", "fb[n, k] * fa[m, k]"),
+            "m16n8k32.row.col.f32.e4m3.e5m2.f32",
+        ),
     ];
     for (source, instruction) in cases {
         let kernel = accepted(&source);
-        assert!(has(&kernel, instruction) && has(&kernel, ".target sm_80"), "{instruction}");
+        // Floats of 8 bits came later.
+        let (target, capability) =
+            if instruction.contains(".f32.e") { (".target sm_89", (8, 9)) } else { (".target sm_80", (8, 0)) };
+        assert!(has(&kernel, instruction) && has(&kernel, target), "{instruction}");
+        assert_eq!(kernel.info.as_ref().map(|info| info.ptx.capability), Some(capability), "{instruction}");
         // Sizes are M, K, N.
         runs(&source, &kernel, &[&[64, 64, 32], &[70, 80, 41], &[1, 16, 1], &[0, 16, 3], &[3, 0, 5]], 2);
     }
@@ -179,9 +191,9 @@ fn what_warps_do_not_multiply_is_refused() {
         source.replace(from, to)
     };
     refused(
-        &product(["e4m3", "e4m3", "f32"], 32, &by_hand(4), ""),
+        &product(["f32", "f32", "f32"], 8, &by_hand(1), ""),
         Code::TW0801,
-        &["do not multiply `e4m3`", "by `mma_sync` they multiply"],
+        &["do not multiply `f32`", "they multiply `f16`"],
     );
     refused(
         &with("mma (m2, n2, ki) by mma_sync;", "mma (m2, n2, ki) by mma_sync inflight(1);"),

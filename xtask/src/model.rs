@@ -46,7 +46,7 @@ struct Tile {
     cluster: [f64; 2],
 }
 
-const TILES: [Tile; 4] = [
+const TILES: [Tile; 5] = [
     Tile {
         name: "128 × 256, clusters 2 × 1 (`Gemm`)",
         block: [128.0, 256.0, 64.0],
@@ -56,6 +56,12 @@ const TILES: [Tile; 4] = [
     Tile { name: "256 × 128, clusters 1 × 2", block: [256.0, 128.0, 64.0], columns: 128.0, cluster: [1.0, 2.0] },
     Tile { name: "128 × 256, no clusters", block: [128.0, 256.0, 64.0], columns: 256.0, cluster: [1.0, 1.0] },
     Tile { name: "128 × 128, no clusters", block: [128.0, 128.0, 64.0], columns: 128.0, cluster: [1.0, 1.0] },
+    Tile {
+        name: "64 × 256 in turn, clusters 2 × 1 (`PingPong`)",
+        block: [64.0, 256.0, 64.0],
+        columns: 256.0,
+        cluster: [2.0, 1.0],
+    },
 ];
 
 /// Clocks of an iteration, by what takes them.

@@ -35,6 +35,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("roles-three", &["roles"]),
     ("role-chain", &["roles", "roles-three", "copy-in-stage"]),
     ("role-regs", &["roles"]),
+    ("alternate", &["roles", "persistent"]),
     ("role-stores", &["roles", "store"]),
     ("both-ways", &["store", "tma"]),
     ("reduce-cluster", &["cluster"]),

@@ -166,7 +166,11 @@ impl<'a> Around<'a> {
         let mut all: Vec<Accessing<'_>> = own.collect();
         let at = |n: usize| self.stages.get(n).map(|a| &a.stage);
         for (by, reader) in self.stages.iter().enumerate() {
-            let taken = |r: &&StageRead| schedule::taken(&at, by, (r.source, r.value), r.in_terms) == Some(held);
+            // Tensor cores read whole tiles, in layouts that have no conflicts.
+            let by_threads = |r: &&StageRead| !reader.product.as_ref().is_some_and(|p| p.reads(r.value));
+            let taken = |r: &&StageRead| {
+                by_threads(r) && schedule::taken(&at, by, (r.source, r.value), r.in_terms) == Some(held)
+            };
             all.extend(reader.reads.iter().filter(taken).map(|read| Accessing {
                 by,
                 read: Some(read),

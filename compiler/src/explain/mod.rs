@@ -41,9 +41,11 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
     if *dependent {
         out.push_str("    dependent: it may begin before the previous launch has ended, and waits for that before it accesses memory\n");
     }
-    for role in kernel.map_or(&[][..], Kernel::roles) {
-        let registers = role.registers.map_or_else(String::new, |n| format!(", {n} registers for each thread"));
-        let _ = writeln!(out, "role {}: warps {}..{}{registers}", role.name, role.warps.start, role.warps.end);
+    for units in kernel.map_or(&[][..], Kernel::roles).chunk_by(|a, b| a.name == b.name) {
+        let registers = units[0].registers.map_or_else(String::new, |n| format!(", {n} registers for each thread"));
+        let warps: Vec<String> = units.iter().map(|u| format!("{}..{}", u.warps.start, u.warps.end)).collect();
+        let turns = if units.len() > 1 { ", which take tiles in turn" } else { "" };
+        let _ = writeln!(out, "role {}: warps {}{turns}{registers}", units[0].name, warps.join(", "));
     }
     for entry in info.entries.iter() {
         let conditions: Vec<&str> = entry.conditions.iter().map(|c| &*c.text).collect();
@@ -66,7 +68,10 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
 /// The least that a thread must hold at one time; nothing if that is nothing.
 fn registers(kernel: &Kernel) -> String {
     let mut out = String::new();
-    for (held, limit, role) in kernel_ir::held(kernel).into_iter().filter(|(held, ..)| held.words > 0) {
+    let mut all = kernel_ir::held(kernel);
+    // Units that take tiles in turn hold the same.
+    all.dedup_by(|a, b| a.2.is_some() && a.2.map(|role| &role.name) == b.2.map(|role| &role.name));
+    for (held, limit, role) in all.into_iter().filter(|(held, ..)| held.words > 0) {
         let parts: Vec<String> = held.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
         let role = role.map_or_else(String::new, |role| format!(" of role {}", role.name));
         let (words, parts) = (held.words, parts.join(", "));

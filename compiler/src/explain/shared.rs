@@ -74,7 +74,8 @@ pub fn text(kernel: &Kernel) -> String {
         let roles = |reads: usize| {
             let users = in_roles.users(BufferId(n as u32))[reads];
             let own = kernel.roles().iter().enumerate().filter(|(role, _)| users.contains(Some(*role)));
-            let names: Vec<&str> = own.map(|(_, role)| role.name.as_str()).collect();
+            let mut names: Vec<&str> = own.map(|(_, role)| role.name.as_str()).collect();
+            names.dedup();
             if names.is_empty() { String::new() } else { format!(" of role {}", names.join(" and ")) }
         };
         let writers =

@@ -192,18 +192,22 @@ impl Explained<'_> {
         }
     }
 
-    /// How tensor cores compute it, or how lanes load what these read.
+    /// How tensor cores compute it, how lanes load what these read, and how they store what these leave.
     fn product(&self, out: &mut String) {
-        if let Some(Matrices { count, transposed, .. }) =
-            self.analysed.fragment.as_ref().and_then(|fragment| fragment.matrices.as_ref())
-        {
+        let loaded = self.analysed.fragment.as_ref().and_then(|fragment| fragment.matrices.as_ref());
+        for (how, found) in [("loaded by ldmatrix", loaded), ("stored by stmatrix", self.analysed.stored.as_ref())] {
+            let Some(Matrices { count, transposed, .. }) = found else { continue };
             let way = if *transposed { ", transposed" } else { "" };
             let matrices = if *count == 1 { "one matrix".to_owned() } else { format!("{count} matrices") };
-            let _ = writeln!(out, "    loaded by ldmatrix, {matrices} at a time{way}");
+            let _ = writeln!(out, "    {how}, {matrices} at a time{way}");
         }
         let (Some(mma), Some(product)) = (&self.analysed.stage.product, &self.analysed.product) else { return };
         let columns = product.columns;
-        let depth = Wgmma::depth(mma.operand.bytes());
+        let depth = Wgmma::depth(mma.bytes());
+        let types = match product.types {
+            [left, right] if left == right => left.to_string(),
+            [left, right] => format!("{left} and {right}"),
+        };
         let pending = match mma.inflight {
             _ if !mma.is_async() => "at once".to_owned(),
             0 => "each group awaited at once".to_owned(),
@@ -211,10 +215,9 @@ impl Explained<'_> {
         };
         let _ = writeln!(
             out,
-            "    product by {}, m{}n{columns}k{depth} of {}, {pending}",
+            "    product by {}, m{}n{columns}k{depth} of {types}, {pending}",
             mma.engine,
             rows_of(mma.engine),
-            mma.operand
         );
         for (name, factor) in ["A", "B"].iter().zip(&product.factors) {
             let Operand { copy, across, leading, stride, swizzle, .. } = match factor {

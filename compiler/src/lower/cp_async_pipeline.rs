@@ -50,7 +50,8 @@ impl<'a> Nest<'a, '_> {
     pub(super) fn fetch_ahead(&mut self, point: &Point, k: usize, count: ValueId) {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
         let rings: Vec<usize> = children.filter(|at| self.runs_ahead(*at) && self.stage_at(*at).ring > 1).collect();
-        let rings: Vec<usize> = rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
+        let is_own = |at: &usize| self.stage_at(*at).role == self.around.role && !self.around.passes;
+        let rings: Vec<usize> = rings.into_iter().filter(is_own).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         for step in 0..longest - 1 {
             for at in &rings {
@@ -117,7 +118,7 @@ impl<'a> Nest<'a, '_> {
     pub(super) fn fetch(&mut self, target: &Instance<'_>, points: &[Point], filled: Option<ValueId>) {
         let analysed = self.analysed;
         let Some(read) = analysed.accesses.iter().find(|a| !a.is_write) else { return };
-        let (Some(id), Some(Kept::Buffer { buffer, base })) = (read.value, target.memory.first()) else { return };
+        let (Some(id), Some(Kept::Buffer { buffer, base, .. })) = (read.value, target.memory.first()) else { return };
         // The lanes of a vector go together.
         let whole = analysed.vector.as_ref().filter(|_| points.len() > 1);
         let Ok(lanes) = fetch::unit(&analysed.stage, whole, &analysed.symbolic, read) else { return };

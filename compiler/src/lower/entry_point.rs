@@ -4,7 +4,9 @@ use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 
 use super::barrier_placement::{Pass, Placement};
 use super::nested_stage::Storage;
+use super::pipeline::Pipeline;
 use super::staging::Copy;
+use super::turns::Turns;
 use super::{
     Defect, UNSIZED, arguments, barrier_placement, grid_reduce, index_width, launch_blocks, nested_stage,
     persistent_loop, role_pipeline, shared_allocation, stage, staging, unread, workspaces,
@@ -60,20 +62,29 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String, earlier: &mut
     }
     let storage = nested_stage::storage(&mut builder, (stages, roles), first_part);
     let copies = staging::copies(&mut builder, (stages, roles), variant.staged, variant.index);
+    let first = Memory { storage, copies };
+    let most = roles.iter().map(|role| role.turns).max().unwrap_or(1);
+    let memory = (1..most).map(|turn| first.of_turn(&mut builder, of, turn)).collect::<Vec<_>>();
+    let memory: Vec<Memory<'_>> = std::iter::once(first).chain(memory).collect();
+    let Memory { storage, copies } = &memory[0];
+    let turns = roles.iter().enumerate().map(|role| Turns::declare(&mut builder, (stages, storage, copies), role));
+    let turns = turns.collect();
     builder.line(0);
     // What comes before needs no memory of other launches.
     if program.is_dependent() {
         builder.grid_dependency_wait();
     }
-    let mut nests = Nests { of, variant, storage, copies, first_workspaces };
+    let mut nests = Nests { of, variant, memory, turns, first_workspaces };
     if roles.is_empty() {
-        nests.lower(&mut builder, None)?;
+        nests.lower(&mut builder, None, 0)?;
     } else {
         builder.begin_roles();
         for (at, role) in roles.iter().enumerate() {
-            builder.begin_role(&role.name, role.range(), role.registers);
-            nests.lower(&mut builder, Some(at))?;
-            builder.end_role();
+            for turn in 0..role.turns {
+                builder.begin_role(&role.name, role.range(turn), role.registers);
+                nests.lower(&mut builder, Some(at), turn)?;
+                builder.end_role();
+            }
         }
         builder.end_roles();
     }
@@ -112,61 +123,130 @@ fn signature(of: Input<'_>, variant: Variant, name: String, workspaces: usize) -
 struct Nests<'a> {
     of: Input<'a>,
     variant: Variant,
-    /// The buffers of each stage.
-    storage: Vec<Storage>,
-    /// The staged copies of each stage.
-    copies: Vec<Vec<Copy<'a>>>,
+    /// What lies in shared memory, for each of the units that take tiles in turn.
+    memory: Vec<Memory<'a>>,
+    /// Whose turn it is, for each role.
+    turns: Vec<Turns>,
     /// The first workspace of each stage.
     first_workspaces: Vec<u16>,
 }
 
+/// What a kernel has in shared memory.
+struct Memory<'a> {
+    /// The buffers of each stage.
+    storage: Vec<Storage>,
+    /// The staged copies of each stage.
+    copies: Vec<Vec<Copy<'a>>>,
+}
+
+impl<'a> Memory<'a> {
+    /// The same for the unit whose turn has a number: what its role alone uses it has for itself.
+    fn of_turn(&self, builder: &mut Builder, of: Input<'_>, turn: u32) -> Self {
+        let alone = |role: Option<usize>, pipeline: &Pipeline| {
+            pipeline.between.is_none() && role.is_some_and(|role| of.roles[role].turns > turn)
+        };
+        let storage = self.storage.iter().zip(of.stages);
+        let storage = storage.map(|(storage, analysed)| match alone(analysed.stage.role, &storage.pipeline) {
+            true => storage.again(builder),
+            false => storage.clone(),
+        });
+        let storage = storage.collect();
+        let copies = self.copies.iter().map(|copies| {
+            let mut one = |copy: &Copy<'a>| match alone(copy.staged.role, &copy.pipeline) {
+                true => copy.again(builder),
+                false => copy.clone(),
+            };
+            copies.iter().map(&mut one).collect()
+        });
+        Self { storage, copies: copies.collect() }
+    }
+}
+
 impl Nests<'_> {
-    fn lower(&mut self, builder: &mut Builder, role: Option<usize>) -> Result<(), Defect> {
+    /// Lowers all nests for a role; of units that take tiles in turn, for the one with the number `turn`.
+    fn lower(&mut self, builder: &mut Builder, role: Option<usize>, turn: u32) -> Result<(), Defect> {
         let Input { program, facts, stages, roles, .. } = self.of;
         let Variant { index, staged, trip_bytes } = self.variant;
         let has_part = |between: Option<&ProducerConsumers>, own: Option<usize>| match (role, between) {
             (Some(role), Some(between)) => between.has(role),
             (role, _) => own == role,
         };
-        for (storage, analysed) in self.storage.iter_mut().zip(stages) {
+        let in_turn = role.is_some_and(|role| roles[role].turns > 1);
+        let Memory { storage, copies } = &mut self.memory[turn as usize];
+        for (storage, analysed) in storage.iter_mut().zip(stages) {
             if has_part(storage.pipeline.between.as_ref().map(|b| &b.roles), analysed.stage.role) {
                 storage.begin(builder);
             }
         }
-        for copy in self.copies.iter_mut().flatten().filter(|copy| copy.leads()) {
+        for copy in copies.iter_mut().flatten().filter(|copy| copy.leads()) {
             if has_part(copy.pipeline.between.as_ref().map(|b| &b.roles), copy.staged.role) {
-                copy.begin(builder, role);
+                copy.begin(builder, role, in_turn);
             }
         }
-        for copies in &mut self.copies {
+        for copies in &mut *copies {
             for n in 0..copies.len() {
                 if let Some(leader) = copies[n].leader {
                     copies[n].pipeline = copies[leader].pipeline.clone();
                 }
             }
         }
+        let mut turns = role.map(|role| &mut self.turns[role]).filter(|turns| turns.units() > 1);
+        turns.iter_mut().for_each(|turns| turns.begin(builder, turn));
+        let turns = turns.as_deref();
         let threads = role.map_or(self.of.threads, |role| roles[role].threads());
         let tile = program.is_persistent().then(|| persistent_loop::begin(builder, stages, facts, index));
         let outputs = || stages.iter().enumerate().filter(|(_, s)| s.stage.has_blocks());
         let more_blocks = outputs().count() > 1;
-        for (at, analysed) in outputs() {
-            let comes = |role| analysed.stage.role == Some(role) || role_pipeline::comes(stages, staged, (at, 0), role);
-            if !role.is_none_or(comes) {
-                continue;
+        let (storage, copies, workspaces) = (&*storage, &*copies, &self.first_workspaces[..]);
+        let tiles = |builder: &mut Builder, turns: Option<&Turns>, passes: bool| {
+            for (at, analysed) in outputs() {
+                let is_own = |role| analysed.stage.role == Some(role) && !passes;
+                let comes = |role| is_own(role) || role_pipeline::comes(stages, staged, (at, 0), (role, passes));
+                if !role.is_none_or(comes) {
+                    continue;
+                }
+                let tile = tile.map(|tile| tile.number);
+                let around = stage::Around {
+                    threads,
+                    role,
+                    passes,
+                    turns,
+                    staged,
+                    tile,
+                    trip_bytes,
+                    index,
+                    stages,
+                    storage,
+                    copies,
+                    workspaces,
+                };
+                let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
+                turns.inspect(|turns| turns.take(builder, at));
+                stage::lower(builder, at, &frame)?;
+                turns.inspect(|turns| turns.hand_on(builder, at));
             }
-            let (storage, copies, workspaces) = (&self.storage, &self.copies, &self.first_workspaces);
-            let around =
-                stage::Around { threads, role, staged, tile, trip_bytes, index, stages, storage, copies, workspaces };
-            let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
-            stage::lower(builder, at, &frame)?;
+            Ok::<(), Defect>(())
+        };
+        match tile.zip(turns) {
+            Some((tile, turns)) => {
+                let is_own = persistent_loop::is_turn(builder, tile, (turn, turns.units()));
+                builder.begin_if(is_own);
+                turns.begin_tile(builder);
+                tiles(builder, Some(turns), false)?;
+                turns.end_tile(builder);
+                builder.begin_else();
+                tiles(builder, None, true)?;
+                builder.end_if();
+            }
+            None => tiles(builder, None, false)?,
         }
         if tile.is_some() {
-            persistent_loop::end(builder, &self.copies, role);
+            persistent_loop::end(builder, copies, role);
         }
         let fetches = |storage: &Storage| {
             storage.pipeline.between.as_ref().is_some_and(|b| b.in_background && Some(b.roles.producer) == role)
         };
-        if self.storage.iter().any(fetches) {
+        if storage.iter().any(fetches) {
             // Threads end when their fetches have.
             builder.cp_async_commit_group();
             builder.cp_async_wait_group(0);

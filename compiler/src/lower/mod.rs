@@ -8,11 +8,12 @@
 //! | `nested_stage` | stages inside the loops of others: where an instance is computed, how it is read |
 //! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
-//! | `product` | products of tiles by tensor cores |
+//! | `product`, `matrices` | products of tiles by tensor cores; matrices that warps load and store |
 //! | `multicast` | copies that several blocks take together |
 //! | `pipeline` | the slots of a buffer and their phases: acquire, commit, wait, release |
 //! | `role_pipeline` | what roles hand to each other |
 //! | `persistent_loop` | the loop of a persistent launch |
+//! | `turns` | units of a role that take tiles in turn |
 //! | `cta_reduce`, `cluster_reduce`, `grid_reduce`, `atomic` | reductions: of a block, of a cluster, across blocks, by atomic operations |
 //! | `workspace` | stages in global memory: the part of each block |
 //! | `terms`, `guards`, `dependence` | values and conditions as expressions; which exclude each other; who accesses what |
@@ -34,6 +35,7 @@ mod entry_point;
 mod grid_reduce;
 mod guards;
 mod index_width;
+mod matrices;
 mod multicast;
 pub(crate) mod nested_stage;
 mod pending_accesses;
@@ -46,6 +48,7 @@ mod stage;
 mod staging;
 mod terms;
 mod tma_pipeline;
+mod turns;
 mod unread;
 mod value;
 mod width;
@@ -62,7 +65,7 @@ use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Kernel, Type};
 use crate::plan::Analysed;
 use crate::program::Program;
-use crate::schedule::Role;
+use crate::schedule::{Mma, Role};
 use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
 
 /// An entry point and when it is correct.
@@ -123,7 +126,9 @@ pub fn lower(
     let bounds = index_width::bounds(program, facts, stages);
     let narrow = index_width::needed(facts, Vec::new(), &bounds);
     let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
-    let is_staged = stages.iter().any(|s| !s.staged.is_empty());
+    // Without tensor cores readers compute the terms of products.
+    let has_product = |s: &Analysed| s.stage.product.as_ref().is_some_and(Mma::is_async);
+    let is_staged = stages.iter().any(|s| !s.staged.is_empty() || has_product(s));
     let mut placement = Placement::default();
     let mut build = |name: String, index: Type, staged: bool| {
         let mut entry = |trip_bytes| {

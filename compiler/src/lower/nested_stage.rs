@@ -50,6 +50,8 @@ pub enum Kept {
     Buffer {
         /// It.
         buffer: BufferId,
+        /// Its slot.
+        slot: ValueId,
         /// Elements before its slot; none if there is one slot.
         base: Option<ValueId>,
     },
@@ -67,6 +69,15 @@ pub(super) struct Storage {
 }
 
 impl Storage {
+    /// The same with other buffers.
+    pub fn again(&self, b: &mut Builder) -> Self {
+        let buffers = self.buffers.iter().map(|own| {
+            let buffer = b.kernel().buffers[own.index()].clone();
+            b.buffer(buffer)
+        });
+        Self { buffers: buffers.collect(), pipeline: self.pipeline.clone() }
+    }
+
     /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
     pub fn begin(&mut self, b: &mut Builder) {
         self.pipeline.begin(b, self.pipeline.between.is_some());
@@ -93,6 +104,14 @@ impl Instance<'_> {
         (base, bytes): (Option<ValueId>, u32),
         ty: Type,
     ) -> ValueId {
+        let offset = self.place_before_swizzle(b, indices, ty);
+        let swizzle = XorSwizzle::new(self.stage.layout.swizzle, bytes);
+        let offset = swizzle.of(&mut Emit { b, index: ty }, &offset);
+        base.map_or(offset, |base| b.index_add(base, offset))
+    }
+
+    /// The same in its slot, before chunks are exchanged.
+    pub fn place_before_swizzle(&self, b: &mut Builder, indices: &[ValueId], ty: Type) -> ValueId {
         // What placeholders stand for: indices of the element, then coordinates.
         let mut at = indices.to_vec();
         let value = |b: &mut Builder, e: &Expr, at: &[ValueId], known: &[(Var, ValueId)]| {
@@ -129,10 +148,7 @@ impl Instance<'_> {
             known.push((*variable, b.index_xor(left, right)));
         }
         let offset = self.stage.layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
-        let offset = value(b, &offset, &known);
-        let swizzle = XorSwizzle::new(self.stage.layout.swizzle, bytes);
-        let offset = swizzle.of(&mut Emit { b, index: ty }, &offset);
-        base.map_or(offset, |base| b.index_add(base, offset))
+        value(b, &offset, &known)
     }
 
     /// What holds what a read takes from it; none if it is not for the read.
@@ -146,7 +162,7 @@ impl Instance<'_> {
 /// The buffers of every stage, by stage; `part` is the first workspace in which some lie.
 pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), mut part: u16) -> Vec<Storage> {
     let mut of = |at: usize, b: &mut Builder| {
-        let stage = &stages[at].stage;
+        let Analysed { stage, multiplied, .. } = &stages[at];
         if !stage.has_buffers() {
             return Storage { buffers: Vec::new(), pipeline: Pipeline::new(1, None) };
         }
@@ -161,7 +177,8 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
                 name: name.to_owned(),
                 element,
                 elements: slot.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX),
-                alignment: SLOT_ALIGNMENT as u32,
+                // Tensor cores exchange chunks by addresses.
+                alignment: if *multiplied { stage.layout.swizzle.alignment() } else { SLOT_ALIGNMENT as u32 },
                 slots: stage.ring,
                 sharing: stage.sharing,
             };
@@ -194,17 +211,19 @@ impl<'a> Nest<'a, '_> {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         // What is fetched depends on no other stage. Roles hand it over like others.
         let (mut fetched, computed): (Vec<usize>, Vec<usize>) = here.into_iter().partition(|at| self.runs_ahead(*at));
-        fetched.retain(|at| self.around.stages[*at].stage.role == self.around.role);
+        fetched.retain(|at| self.around.stages[*at].stage.role == self.around.role && !self.around.passes);
         self.begin_fetched(point, k, &fetched);
         // What blocks share comes as early as it can: the rest is for the last of them.
         let shared = computed.iter().copied().find(|at| self.around.stages[*at].stage.arrives());
         let (first, rest): (Vec<usize>, Vec<usize>) =
             computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
         for at in first.into_iter().chain(rest) {
+            self.around.turns.inspect(|turns| turns.take(self.b, at));
             match self.around.role {
                 Some(role) => self.instance_of_role(point, at, role),
                 None => self.instance(point, at),
             }
+            self.around.turns.inspect(|turns| turns.hand_on(self.b, at));
         }
         // Another role has nothing to do after it.
         let is_own = |at: usize| self.around.role.is_none() || self.around.stages[at].stage.role == self.around.role;
@@ -265,6 +284,7 @@ impl<'a> Nest<'a, '_> {
         let alone = stage.owner == Unit::Thread;
         let opened = alone && self.open_if(point.pending.clone());
         self.compute(at, &instance);
+        self.publish(at);
         self.close(opened);
         self.values.instances.push(instance);
     }
@@ -319,13 +339,13 @@ impl<'a> Nest<'a, '_> {
         let instances = stage.instances();
         // Blocks, slots and units follow each other.
         let block = stage.is_in_workspace().then(|| self.block());
-        let slot = storage.pipeline.is_ring().then(|| self.b.index_convert(slot, index));
+        let number = storage.pipeline.is_ring().then(|| self.b.index_convert(slot, index));
         let unit = stage.owner.threads().map(|size| self.unit(size));
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
         let held = |(ty, buffer): (ElementType, &BufferId)| {
             let elements = stage.layout.slot(ty.bytes(), instances);
             let of_block = elements.scale(i128::from(stage.ring));
-            let own = [(block, of_block), (slot, elements), (unit, stage.layout.apart(ty.bytes()))];
+            let own = [(block, of_block), (number, elements), (unit, stage.layout.apart(ty.bytes()))];
             let mut base: Option<ValueId> = None;
             for (number, elements) in own {
                 let Some(number) = number else { continue };
@@ -333,7 +353,7 @@ impl<'a> Nest<'a, '_> {
                 let first = self.b.index_mul(number, elements);
                 base = Some(base.map_or(first, |base| self.b.index_add(base, first)));
             }
-            Kept::Buffer { buffer: *buffer, base }
+            Kept::Buffer { buffer: *buffer, slot, base }
         };
         types.map(held).collect()
     }
@@ -379,6 +399,13 @@ impl<'a> Nest<'a, '_> {
         }
         let slot = self.b.index_literal(Type::I32, 0);
         buffers.into_iter().for_each(|buffer| self.b.lifetime_start(buffer, slot));
+    }
+
+    /// Lets tensor cores see what the threads of a stage wrote, after the next barrier, if they read it.
+    pub(super) fn publish(&mut self, at: usize) {
+        if self.around.stages[at].multiplied {
+            self.b.fence_proxy_async();
+        }
     }
 
     /// Computes an instance of the stage with a position among all.

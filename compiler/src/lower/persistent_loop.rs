@@ -18,6 +18,8 @@
 //! and not to a tile, like its part of a workspace, goes by the number of the block, which is never above that of its
 //! tile.
 
+use tilewright_kernel::algorithm::Compare;
+
 use super::grid_reduce::clusters;
 use super::staging::Copy;
 use crate::extent::Facts;
@@ -28,8 +30,17 @@ use crate::plan::staged::Way;
 /// A tile's number is below this, as that of a block is.
 const MOST_TILES: i64 = i32::MAX as i64;
 
-/// Opens the loop over the tiles of all outputs; the number of the tile, an `I32`.
-pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: Type) -> ValueId {
+/// The tile at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    /// Its number, an `I32`.
+    pub number: ValueId,
+    /// How many the block took before it.
+    before: ValueId,
+}
+
+/// Opens the loop over the tiles of all outputs.
+pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: Type) -> Tile {
     let outputs = stages.iter().map(|s| &s.stage).filter(|stage| stage.has_blocks());
     let counts: Vec<ValueId> = outputs.map(|stage| clusters(b, stage, facts, index)).collect();
     let zero = b.index_literal(index, 0);
@@ -46,7 +57,14 @@ pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: 
     let tile = b.index_add(first, moved);
     b.assume(tile, Range::new(0, MOST_TILES - 1));
     b.assume_tile(tile);
-    tile
+    Tile { number: tile, before: turn }
+}
+
+/// Whether a tile is that of the unit whose turn is the one with a number, of so many.
+pub(super) fn is_turn(b: &mut Builder, tile: Tile, (turn, turns): (u32, u32)) -> ValueId {
+    let (turn, turns) = (b.index_literal(Type::I32, turn.into()), b.index_literal(Type::I32, turns.into()));
+    let now = b.index_mod(tile.before, turns);
+    b.index_compare(Compare::Eq, now, turn)
 }
 
 /// The number of the cluster, and of clusters.

@@ -18,11 +18,12 @@ use tilewright_kernel::tensor_map::Swizzle;
 
 use super::arithmetic::Emit;
 use super::defect::Defect;
+use super::pipeline::Pipeline;
 use super::stage::{Nest, Point};
 use super::staging::Copy;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Factor, LoadMatrix, Matrix, MmaSync, Range, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Factor, Matrix, MmaSync, Range, ValueId, VariableId, Wgmma};
 use crate::lower::nested_stage::Kept;
 use crate::plan::Analysed;
 use crate::plan::product::{self as plan, Operand, Product};
@@ -121,21 +122,28 @@ impl Nest<'_, '_> {
     pub(super) fn is_late(&self, copy: &Copy<'_>, k: usize) -> bool {
         let late = self.stage.product.as_ref().is_some_and(|mma| mma.inflight > 0);
         let (true, Some(product)) = (late && !self.is_slice(), self.product) else { return false };
-        let is_read =
-            |staged: &Staged| product.operands().any(|operand| staged.is_for(operand.parameter, Some(operand.read)));
+        let is_read = |staged: &Staged| product.operands().any(|operand| operand.is_in(staged));
         let here = self.copies.iter().filter(|other| other.staged.attach.loops == k);
         here.filter(|other| other.buffer == copy.buffer || other.shares_slots_with(copy))
             .any(|other| is_read(other.staged))
     }
 
-    /// Hands the slot of the last iteration back, whose products are over; the present one is that of the loop around.
-    pub(super) fn release_late(&mut self, copy: &Copy<'_>, point: &Point, k: usize, slot: ValueId) {
+    /// Whether the slots of the stage with a position, which stands inside `k` loops, are handed back so.
+    pub(super) fn is_read_late(&self, at: usize, k: usize) -> bool {
+        let late = self.stage.product.as_ref().is_some_and(|mma| mma.inflight > 0) && !self.is_slice();
+        let is_read = || self.product.is_some_and(|product| product.written().any(|written| written == at));
+        late && is_read() && self.children.contains(&(at, k))
+    }
+
+    /// Hands the slot of the last iteration back, of so many, whose products are over; the present one is that of the
+    /// loop around.
+    pub(super) fn release_late(&mut self, (pipeline, ring): (&Pipeline, u32), point: &Point, k: usize, slot: ValueId) {
         let Some(now) = k.checked_sub(1).and_then(|k| point.values[self.sequence[k]]) else { return };
         let zero = self.b.index_literal(self.index, 0);
         let has_last = self.b.index_compare(Compare::Ne, now, zero);
         self.b.begin_if(has_last);
-        let last = copy.pipeline.slot_after(self.b, slot, copy.staged.ring - 1);
-        copy.pipeline.release(self.b, last);
+        let last = pipeline.slot_after(self.b, slot, ring - 1);
+        pipeline.release(self.b, last);
         self.b.end_if();
     }
 
@@ -146,7 +154,10 @@ impl Nest<'_, '_> {
             return;
         }
         let copies = self.parts(k + 1).into_iter().map(|part| part.copy);
-        let late: Vec<Copy<'_>> = copies.filter(|copy| copy.leads() && self.is_late(copy, k + 1)).collect();
+        let copies = copies.filter(|copy| copy.leads() && self.is_late(copy, k + 1));
+        let mut late: Vec<(Pipeline, u32)> = copies.map(|copy| (copy.pipeline, copy.staged.ring)).collect();
+        let stages = self.children.iter().map(|child| child.0).filter(|at| self.is_read_late(*at, k + 1));
+        late.extend(stages.map(|at| (self.pipeline(at).clone(), self.around.stages[at].stage.ring)));
         if late.is_empty() {
             return;
         }
@@ -154,10 +165,10 @@ impl Nest<'_, '_> {
         let zero = self.b.index_literal(self.index, 0);
         let any = self.b.index_compare(Compare::Lt, zero, count);
         self.b.begin_if(any);
-        for copy in &late {
-            let slot = copy.pipeline.slot(self.b);
-            let last = copy.pipeline.slot_after(self.b, slot, copy.staged.ring - 1);
-            copy.pipeline.release(self.b, last);
+        for (pipeline, ring) in &late {
+            let slot = pipeline.slot(self.b);
+            let last = pipeline.slot_after(self.b, slot, ring - 1);
+            pipeline.release(self.b, last);
         }
         self.b.end_if();
     }
@@ -180,8 +191,7 @@ impl Nest<'_, '_> {
 
     /// Where a tile of a factor is.
     fn matrix(&mut self, point: &Point, mma: &Mma, operand: &Operand, at: &[(Option<AxisId>, i128)]) -> Option<Matrix> {
-        let Operand { parameter, read, across, leading, stride, swizzle, .. } = *operand;
-        let held = self.values.staged.iter().find(|held| held.staged.is_for(parameter, Some(read))).cloned()?;
+        let Operand { source, read, across, leading, stride, swizzle, .. } = *operand;
         // Its first element, of all threads of the warpgroup.
         let mut values: Vec<Option<ValueId>> = vec![None; point.values.len()];
         let zero = self.b.index_literal(self.index, 0);
@@ -199,19 +209,26 @@ impl Nest<'_, '_> {
         let Value::Read { indices, .. } = self.stage.program.algorithm.values[read as usize] else { return None };
         let list = &self.stage.program.algorithm.index_lists[indices.range()];
         let indices: Vec<ValueId> = list.iter().map(|i| self.values.index(self.b, *i, &scope)).collect();
-        let offset = held.offset_in_slot(self.b, &indices, self.index, Swizzle::None);
-        let most = i64::try_from(held.staged.elements()).unwrap_or(i64::MAX);
+        let (buffer, slot, offset) = if operand.stage.is_some() {
+            let instance = self.values.held(source, read)?;
+            let Some(Kept::Buffer { buffer, slot, .. }) = instance.holds(source, read).cloned() else { return None };
+            (buffer, slot, instance.place_before_swizzle(self.b, &indices, self.index))
+        } else {
+            let held = self.values.staged.iter().find(|held| operand.is_in(held.staged)).cloned()?;
+            (held.buffer, held.slot, held.offset_in_slot(self.b, &indices, self.index, Swizzle::None))
+        };
+        let most = i64::from(self.b.kernel().buffers[buffer.index()].elements);
         if self.b.kernel().index_literal(offset).is_none() {
             self.b.assume(offset, Range::new(0, most - 1));
         }
-        Some(Matrix { buffer: held.buffer, slot: held.slot, offset, across, leading, stride, swizzle })
+        Some(Matrix { buffer, slot, offset, across, leading, stride, swizzle })
     }
 
     /// The variables that hold a tile of a factor, in the order of the instruction's registers.
     fn held_factor(&self, held: &plan::Held, mma: &Mma, at: [i128; 2]) -> Option<Vec<VariableId>> {
         let instance = self.values.held(held.source, held.read)?;
         let Some(Kept::Registers(variables)) = instance.holds(held.source, held.read) else { return None };
-        let bytes = mma.operand.bytes();
+        let bytes = mma.bytes();
         let each = i128::from(Wgmma::FACTOR_REGISTER / bytes);
         // Of the left factor, halves of a warp's rows follow each other, then groups of terms.
         let halves = if held.registers[1].is_some() { 2 } else { 1 };
@@ -234,84 +251,6 @@ impl Nest<'_, '_> {
 }
 
 impl Nest<'_, '_> {
-    /// Loads all of a fragment by matrices into the registers of the instance; whether that is how it is loaded. Of so
-    /// many matrices together, a lane says where a row of the one lies that its number is of.
-    pub(super) fn loads_matrices(&mut self, point: &Point) -> bool {
-        let Some(plan::Fragment { read, source, matrices: Some(matrices) }) = &self.analysed.fragment else {
-            return false;
-        };
-        let held = self.values.held(*source, *read);
-        let target = self.target.clone();
-        let (Some(held), Some(target)) = (held, target) else { return false };
-        let (Some(Kept::Buffer { buffer, base }), Some(Kept::Registers(variables))) =
-            (held.holds(*source, *read).cloned(), target.memory.first())
-        else {
-            return false;
-        };
-        let bytes = self.b.kernel().buffers[buffer.index()].element.bytes();
-        let plan::Matrices { lanes: [rows, quads], term, each, loops, count, transposed } = matrices;
-        let (each, rows_of) = (i64::from(*each), i64::from(LoadMatrix::ROWS));
-        let literal = |this: &mut Self, n: i64| this.b.index_literal(this.index, n);
-        let thread = self.b.thread_in_role();
-        let thread = self.b.index_convert(thread, self.index);
-        let (eight, matrix) = (literal(self, rows_of), literal(self, i64::from(*count)));
-        let row = self.b.index_mod(thread, eight);
-        let number = self.b.index_div(thread, eight);
-        let number = self.b.index_mod(number, matrix);
-        // Which iteration the row is of.
-        let zero = literal(self, 0);
-        let mut values = point.values.clone();
-        let (across, along) = if *transposed { (zero, row) } else { (row, zero) };
-        values[*rows] = Some(across);
-        let each_of = literal(self, each);
-        values[*quads] = Some(self.b.index_div(along, each_of));
-        if let Some(term) = term {
-            values[*term] = Some(self.b.index_mod(along, each_of));
-        }
-        let all: i128 = loops.iter().map(|l| l.1).product();
-        let digits = |number: i128| {
-            let mut rest = number;
-            let digit = |(_, extent, registers): &(AxisId, i128, i128)| {
-                let digit = rest % extent;
-                rest /= extent;
-                digit * registers
-            };
-            loops.iter().rev().map(digit).sum::<i128>()
-        };
-        for first in (0..all).step_by(*count as usize) {
-            let mut at = values.clone();
-            let mut stride = 1;
-            for (leaf, extent, _) in loops.iter().rev() {
-                let base = first / stride % extent;
-                // The loops inside of a group are told apart by the number of the matrix.
-                at[*leaf] = Some(if stride >= i128::from(*count) {
-                    literal(self, base as i64)
-                } else {
-                    let (step, extent) = (literal(self, stride as i64), literal(self, *extent as i64));
-                    let own = self.b.index_div(number, step);
-                    let own = self.b.index_mod(own, extent);
-                    let base = literal(self, base as i64);
-                    self.b.index_add(base, own)
-                });
-                stride *= extent;
-            }
-            self.stage.domain.toward_roots(&mut Emit { b: &mut *self.b, index: self.index }, &mut at);
-            let scope = self.scope(&at);
-            let Value::Read { indices, .. } = self.stage.program.algorithm.values[*read as usize] else { return false };
-            let list = &self.stage.program.algorithm.index_lists[indices.range()];
-            let indices: Vec<ValueId> = list.iter().map(|i| self.values.index(self.b, *i, &scope)).collect();
-            let offset = held.place(self.b, &indices, (base, bytes), self.index);
-            let loaded = self.b.load_matrix(buffer, offset, *count, *transposed);
-            for (n, value) in (0..).zip(loaded) {
-                let register = digits(first + n / i128::from(each)) + n % i128::from(each);
-                let variable = usize::try_from(register).ok().and_then(|n| variables.get(n));
-                let Some(variable) = variable else { return false };
-                self.b.set(*variable, value);
-            }
-        }
-        true
-    }
-
     /// Whether blocks share a product in the loops of this output that is no stage in this entry point: each of them
     /// would compute all of it, and write what comes of it.
     pub(super) fn repeats_products(&self) -> bool {
@@ -326,7 +265,9 @@ pub(super) fn of(analysed: &Analysed, staged: bool) -> Option<&Product> {
     analysed.product.as_ref().filter(|_| is_computed(analysed, staged))
 }
 
-/// Whether an entry point has a stage: without staged copies, who reads a product of these computes its terms.
+/// Whether an entry point has a stage: without staged copies, who reads a product of these computes its terms, and the
+/// factors that threads would hold for it.
 pub(super) fn is_computed(analysed: &Analysed, staged: bool) -> bool {
-    staged || analysed.stage.product.as_ref().is_none_or(|mma| !mma.is_async())
+    let is_async = analysed.stage.product.as_ref().is_some_and(Mma::is_async);
+    staged || !is_async && !analysed.is_of_groups
 }

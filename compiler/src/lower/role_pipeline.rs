@@ -50,17 +50,23 @@ use crate::plan::staged::{Staged, Way};
 use crate::schedule::{Attach, Stage};
 
 /// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do
-/// if they are `staged`.
-pub(super) fn comes(stages: &[Analysed], staged: bool, (at, loops): (usize, usize), role: usize) -> bool {
+/// if they are `staged`. Who `passes` a tile by has a part in nothing but what roles hand over.
+pub(super) fn comes(
+    stages: &[Analysed],
+    staged: bool,
+    (at, loops): (usize, usize),
+    (role, passes): (usize, bool),
+) -> bool {
+    let is_own = |own: Option<usize>| own == Some(role) && !passes;
     let of_stage = |n: usize| {
-        stages[n].stage.role == Some(role)
+        is_own(stages[n].stage.role)
             || ProducerConsumers::of_stage(stages, n).is_some_and(|between| between.has(role))
-            || comes(stages, staged, (n, 0), role)
+            || comes(stages, staged, (n, 0), (role, passes))
     };
     let is_inside = |attach: &Attach| attach.stage == at && attach.loops >= loops;
     let of_copy = |staged: &Staged| {
         let between = ProducerConsumers::of_copy(stages, staged);
-        staged.attach.loops >= loops && (staged.role == Some(role) || between.is_some_and(|between| between.has(role)))
+        staged.attach.loops >= loops && (is_own(staged.role) || between.is_some_and(|between| between.has(role)))
     };
     (staged && stages[at].staged.iter().any(of_copy))
         || (0..stages.len()).any(|n| {
@@ -106,13 +112,13 @@ pub(super) fn of_threads(stage: &Stage) -> Vec<bool> {
 impl<'a> Nest<'a, '_> {
     /// Whether the stage is one of another role: then of its nest there is what stands in the loops, for this role.
     pub(super) fn is_slice(&self) -> bool {
-        self.around.role.is_some() && self.stage.role != self.around.role
+        self.around.passes || self.around.role.is_some() && self.stage.role != self.around.role
     }
 
     /// Whether something of this role stands inside so many loops or more.
     pub(super) fn comes(&self, loops: usize) -> bool {
-        let Around { stages, staged, role, .. } = self.around;
-        role.is_none_or(|role| comes(stages, staged, (self.own, loops), role))
+        let Around { stages, staged, role, passes, .. } = self.around;
+        role.is_none_or(|role| comes(stages, staged, (self.own, loops), (role, passes)))
     }
 
     /// Whether a copy is made and read by this role alone, or there are no roles.
@@ -140,7 +146,7 @@ impl<'a> Nest<'a, '_> {
         let here = self.children.iter().filter(|child| child.1 == k).map(|child| child.0);
         let last = behind.and_then(|behind| here.clone().position(|at| at == behind)).map_or(0, |n| n + 1);
         for at in here.skip(last) {
-            if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), role) {
+            if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), (role, false)) {
                 return false;
             }
             let between = storage[at].pipeline.between.as_ref().map(|between| &between.roles);
@@ -158,8 +164,11 @@ impl<'a> Nest<'a, '_> {
             let copy = &part.copy;
             let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
+                _ if self.around.passes => {}
                 Way::Load if !copy.pipeline.is_released_by(role) => {}
-                Way::Load if self.is_late(copy, k) => self.release_late(copy, point, k, slot),
+                Way::Load if self.is_late(copy, k) => {
+                    self.release_late((&copy.pipeline, copy.staged.ring), point, k, slot)
+                }
                 Way::Load => copy.pipeline.release(self.b, slot),
                 Way::Store if part.makes => {
                     self.b.fence_proxy_async();
@@ -208,13 +217,13 @@ impl<'a> Nest<'a, '_> {
         let around = self.around;
         let Storage { pipeline, .. } = &around.storage[at];
         let slice = |this: &mut Self| {
-            if comes(around.stages, around.staged, (at, 0), role) {
+            if comes(around.stages, around.staged, (at, 0), (role, around.passes)) {
                 let instance = Instance { at, stage, memory: Vec::new(), around: this.around(point, None) };
                 this.compute(at, &instance);
             }
         };
-        let Some(between) = &pipeline.between else {
-            match stage.role == Some(role) {
+        let Some(between) = pipeline.between.as_ref().filter(|_| !around.passes) else {
+            match stage.role == Some(role) && !around.passes {
                 true => self.instance(point, at),
                 false => slice(self),
             }
@@ -234,6 +243,7 @@ impl<'a> Nest<'a, '_> {
                         self.b.cp_async_commit_group();
                         self.b.cp_async_wait_group(0);
                     }
+                    self.publish(at);
                     pipeline.commit(self.b, slot);
                 }
                 if between.roles.reads_own {
@@ -254,15 +264,18 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// After everything that the stages inside `k` loops are for: hands their slots back.
-    pub(super) fn end_stages(&mut self, k: usize) {
+    pub(super) fn end_stages(&mut self, point: &Point, k: usize) {
         let Some(role) = self.around.role else { return };
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         for at in here {
             let pipeline = &self.around.storage[at].pipeline;
             let Some(between) = pipeline.between.as_ref().filter(|between| between.roles.has(role)) else { continue };
             let slot = pipeline.slot(self.b);
-            if between.roles.consumers.contains(&role) {
-                pipeline.release(self.b, slot);
+            if between.roles.consumers.contains(&role) && !self.around.passes {
+                match self.is_read_late(at, k) {
+                    true => self.release_late((pipeline, self.around.stages[at].stage.ring), point, k, slot),
+                    false => pipeline.release(self.b, slot),
+                }
             }
             pipeline.advance(self.b, slot, None);
         }

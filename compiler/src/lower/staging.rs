@@ -156,6 +156,12 @@ impl<'a> Copy<'a> {
         Self { staged, map, buffer, index, barrier, pipeline, leader: Some(at), bytes: 0, released: None }
     }
 
+    /// The same with a buffer and barriers of its own; of a copy that its own role reads alone.
+    pub fn again(&self, b: &mut Builder) -> Self {
+        let barrier = self.barrier.map(|_| b.mbarrier(self.staged.barriers()));
+        Self { buffer: Self::buffer(b, self.staged), barrier, ..self.clone() }
+    }
+
     fn buffer(b: &mut Builder, staged: &Staged) -> BufferId {
         b.buffer(Buffer {
             name: staged.name.clone(),
@@ -177,12 +183,13 @@ impl<'a> Copy<'a> {
         self.leader.is_none()
     }
 
-    /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
-    pub fn begin(&mut self, b: &mut Builder, role: Option<usize>) {
+    /// Declares what one role, or all threads, know of its instances: the first slot and phase come next. Whoever takes
+    /// tiles `in_turn` with others hands all slots of its tile back in it: the others may need them for theirs.
+    pub fn begin(&mut self, b: &mut Builder, role: Option<usize>, in_turn: bool) {
         self.pipeline.begin(b, self.barrier.is_some() || self.pipeline.between.is_some());
         let is_handed = self.staged.way == Way::Store && self.pipeline.between.is_some() && self.staged.role == role;
         let zero = b.index_literal(Type::I32, 0);
-        self.released = (is_handed && self.pipeline.is_ring()).then(|| b.variable(zero));
+        self.released = (is_handed && !in_turn && self.pipeline.is_ring()).then(|| b.variable(zero));
     }
 
     /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices,

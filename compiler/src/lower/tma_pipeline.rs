@@ -137,6 +137,9 @@ impl<'a> Nest<'a, '_> {
     /// Before the loop at position `k`, which has so many iterations: starts the first instances of the copies in it
     /// that are ahead.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
+        if self.around.passes {
+            return;
+        }
         let parts = self.parts(k + 1);
         let mut due = Vec::new();
         for part in &parts {
@@ -203,6 +206,9 @@ impl<'a> Nest<'a, '_> {
     /// Starts the copies that this role makes inside `k` loops, and waits for those that it reads; gives copies to
     /// tensors their buffer.
     pub(super) fn begin_instances(&mut self, point: &Point, k: usize) {
+        if self.around.passes {
+            return;
+        }
         let parts = self.parts(k);
         let mut due = Vec::new();
         for part in parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled()) {
@@ -246,6 +252,9 @@ impl<'a> Nest<'a, '_> {
     /// After everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or
     /// to the tensor.
     pub(super) fn end_instances(&mut self, point: &Point, k: usize) {
+        if self.around.passes {
+            return;
+        }
         let parts = self.parts(k);
         let mut refills = Vec::new();
         for copy in parts.iter().filter(|part| part.is_load() && part.is_refilled()).map(|part| &part.copy) {

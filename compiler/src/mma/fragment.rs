@@ -2,18 +2,15 @@
 //! and by matrices where these lie so.
 //!
 //! **Property.** Where a stage has a [`Fragment`], every element of its tile has a place in the slot that it reads,
-//! which is written in each instance, with zeros where the element lies outside of the tensor. With [`Matrices`], the
-//! elements that an instruction gives to a lane are those that the stage gives it. **Formula.** A tile that threads
-//! fetch has the same number of elements everywhere, and what limits would leave out is filled with zeros. Lane 4·r + q
-//! has row r of a matrix, and of that its q-th four bytes: so the place is one more for each element of a lane and of
-//! the lanes of four, and the rest of it is a multiple of 16 bytes, which swizzles leave together. Transposed it is one
-//! more for each r. **Approximation.** Places that are no sums of the loops are loaded one by one.
+//! which is written in each instance, with zeros where the element lies outside of the tensor. **Formula.** A tile that
+//! threads fetch has the same number of elements everywhere, and what limits would leave out is filled with zeros.
 
 use tilewright_kernel::algorithm::Value;
 
-use crate::domain::{AxisId, Symbolic, WARP};
+use super::matrices::{self, ROW, together};
+use crate::domain::{AxisId, Symbolic};
 use crate::extent::{Expr, Family, Var, collapse, interval};
-use crate::kernel_ir::{LoadMatrix, Sharing};
+use crate::kernel_ir::Sharing;
 use crate::plan::Analysed;
 use crate::plan::product::{Fragment, Held, Matrices};
 use crate::schedule::accesses::{self, StageRead};
@@ -95,71 +92,17 @@ fn matrices(
     normal: &dyn Fn(&Expr) -> Expr,
 ) -> Option<Matrices> {
     let bytes = stage.program.algorithm.types[read.value as usize].bytes();
-    let each = (4 / bytes).max(1);
-    let row = i128::from(LoadMatrix::ROW / bytes);
     // The tiles of units follow each other in a slot.
     let is_apart = tile.owner.threads().is_none()
-        || tile.layout.apart(bytes).as_constant().is_some_and(|elements| elements % row == 0);
-    if bytes > 4 || tile.sharing < Sharing::Warp || !is_apart {
-        return None;
-    }
-    // All lanes of a warp have digits of its own alone, and no warp is without.
-    let digits = schedule::digits(stage);
-    let own = |stride: i128, extent: i128| {
-        digits.iter().find(|d| d.stride == stride && d.extent == extent && d.low == 0 && !d.is_partial).map(|d| d.leaf)
-    };
-    let lanes = [own(4, 8)?, own(1, 4)?];
-    let others = || digits.iter().filter(|d| !lanes.contains(&d.leaf));
-    let busy = others().fold(WARP, |n, d| n * d.extent);
-    let threads = stage.owner.threads().unwrap_or(stage.distribution.block.into());
-    if busy != threads || others().any(|d| d.stride % WARP != 0 || d.is_partial) {
-        return None;
-    }
-    let mut registers = register_loops(stage);
-    let term = (each > 1).then(|| registers.pop()).flatten();
-    if each > 1 && term.is_none_or(|(_, count)| count != i128::from(each)) {
+        || tile.layout.apart(bytes).as_constant().is_some_and(|n| (n * i128::from(bytes)) % i128::from(ROW) == 0);
+    if tile.sharing < Sharing::Warp || !is_apart {
         return None;
     }
     let spot = tile.spot_in(&tile.layout, &read.indices);
     if !spot.opaque.is_empty() {
         return None;
     }
-    let offset = normal(&spot.offset);
-    let step = |leaf: AxisId| {
-        let var = symbolic.variables.get(stage.domain.leaves.iter().position(|l| *l == leaf)?)?.var;
-        let is_own = |e: &Expr| !e.vars().contains(&var);
-        // Linear in the leaf, or not known.
-        let at = |n: i128| offset.substitute(&|v| (v == var).then(|| Expr::constant(n)));
-        let step = normal(&at(1).sub(&at(0))).as_constant()?;
-        let rest = normal(&offset.sub(&Expr::var(var).scale(step)));
-        is_own(&rest).then_some((var, step))
-    };
-    let (first, second) = (step(lanes[0])?, step(lanes[1])?);
-    let third = match term {
-        Some((term, _)) => Some(step(term)?),
-        None => None,
-    };
-    let is_along = second.1 == i128::from(each) && third.is_none_or(|third| third.1 == 1);
-    let is_across = first.1 == 1 && bytes == 2;
-    let transposed = match (is_along, is_across) {
-        (true, _) => false,
-        (false, true) => true,
-        (false, false) => return None,
-    };
-    // The rest of a row's place is a multiple of its length.
-    let inner =
-        if transposed { vec![first.0] } else { [Some(second), third].into_iter().flatten().map(|s| s.0).collect() };
-    let rest = offset.substitute(&|v| inner.contains(&v).then(|| Expr::constant(0)));
-    let is_aligned = normal(&rest).terms().iter().all(|term| term.coefficient % row == 0);
-    let mut stride = i128::from(each);
-    let mut loops = Vec::with_capacity(registers.len());
-    for (leaf, extent) in registers.into_iter().rev() {
-        loops.insert(0, (leaf, extent, stride));
-        stride *= extent;
-    }
-    let count = together(&loops);
-    let term = term.map(|t| t.0);
-    is_aligned.then_some(Matrices { lanes, term, each, loops, count, transposed })
+    matrices::of(stage, symbolic, (bytes, &normal(&spot.offset), register_loops(stage)), normal)
 }
 
 /// The same, with both groups of terms of a column side by side: an instruction reads them from neighbouring registers.
@@ -175,25 +118,4 @@ fn in_order_of_right(stage: &Stage, mut matrices: Matrices, factor: &Held) -> Ma
         matrices.count = together(&matrices.loops);
     }
     matrices
-}
-
-/// How many matrices one instruction loads.
-fn together(loops: &[(AxisId, i128, i128)]) -> u32 {
-    [4, 2].into_iter().find(|count| divides(loops, (*count).into())).unwrap_or(1)
-}
-
-/// Whether groups of so many iterations of all loops are those of inner loops, and of a part of one that these divide.
-fn divides(loops: &[(AxisId, i128, i128)], count: i128) -> bool {
-    let mut inner = 1;
-    for (_, extent, _) in loops.iter().rev() {
-        if inner >= count {
-            return true;
-        }
-        let all = inner * extent;
-        if count % inner != 0 || (all % count != 0 && count % all != 0) {
-            return false;
-        }
-        inner = all;
-    }
-    inner >= count && inner % count == 0
 }

@@ -14,8 +14,10 @@
 //! comes.
 
 mod fragment;
+mod matrices;
 mod operand;
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Algorithm, Value, ValueId};
 
 use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads};
@@ -27,7 +29,7 @@ use crate::plan::product::{Factor, Operand, Product};
 use crate::plan::staged::Way;
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::expressions;
-use crate::schedule::{self, Mma, Role, role_name};
+use crate::schedule::{self, Mma, Role, Stage, role_name};
 use crate::source::Span;
 use crate::source::ast::Place;
 use crate::target::{WARP, WARPGROUP};
@@ -51,6 +53,23 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
         if let Factor::Held(factor) = factor {
             analysed[factor.stage].fragment = fragment::of(analysed, factor, is_right);
         }
+    }
+    products.iter().flat_map(Product::written).for_each(|at| analysed[at].multiplied = true);
+    let held = |is_async: bool| {
+        let is_such = |a: &&Analysed| a.stage.product.as_ref().is_some_and(|mma| mma.is_async() == is_async);
+        let own = analysed.iter().filter(is_such).filter_map(|a| a.product.as_ref());
+        own.flat_map(Product::held).map(|held| held.stage).collect::<Vec<usize>>()
+    };
+    let [of_groups, of_warps] = [true, false].map(held);
+    for at in of_groups.into_iter().filter(|at| !of_warps.contains(at)) {
+        analysed[at].is_of_groups = true;
+    }
+}
+
+/// Plans how tiles are written that copies store; after what they need not test is known.
+pub fn stores(analysed: &mut [Analysed]) {
+    for at in 0..analysed.len() {
+        analysed[at].stored = matrices::stored(analysed, at);
     }
 }
 
@@ -115,12 +134,13 @@ fn product(
         return None;
     };
     let waived = holes(analysed, mma, diags)?;
-    let product = Product { factors, columns };
+    let (factors, types) = factors;
+    let product = Product { factors, types, columns };
     let problem = match product.held().next() {
         _ if mma.inflight == 0 => None,
         Some(held) => Some(ProductProblem::Rewritten(held.name.clone())),
         None => {
-            let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead(analysed, mma, o)).collect();
+            let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead((all, at), mma, o)).collect();
             let is_right = ahead.contains(&Some(true)) && !ahead.contains(&Some(false));
             (!is_right).then_some(ProductProblem::Alone)
         }
@@ -132,37 +152,50 @@ fn product(
     Some((product, waived))
 }
 
-/// Both factors, the one with the rows first.
-fn operands(tiles: &Tiles<'_>, factors: [ValueId; 2], diags: &mut Diagnostics) -> Option<[Factor; 2]> {
-    let mut found: [Option<Factor>; 2] = [None, None];
-    for factor in factors {
+/// Both factors with their types, the one with the rows first.
+fn operands(
+    tiles: &Tiles<'_>,
+    factors: [ValueId; 2],
+    diags: &mut Diagnostics,
+) -> Option<([Factor; 2], [ElementType; 2])> {
+    let mut found: [Option<(Factor, ElementType)>; 2] = [None, None];
+    for (factor, ty) in factors.into_iter().zip(tiles.mma.operands) {
         let (has_columns, operand) = tiles.operand(factor, diags)?;
-        if found[usize::from(has_columns)].replace(operand).is_some() {
+        if found[usize::from(has_columns)].replace((operand, ty)).is_some() {
             tiles.refuse(factor, OperandProblem::Axes, diags);
             return None;
         }
     }
-    let [Some(left), Some(right)] = found else { return None };
-    Some([left, right])
+    let [Some((left, of_left)), Some((right, of_right))] = found else { return None };
+    Some(([left, right], [of_left, of_right]))
 }
 
 /// Whether another role fills slots of a factor while a group of products that reads another one is under way: in a
 /// ring, at the loop around the products. None if its copy stands around all loops of the stage: it stays till their
 /// end.
-fn is_ahead(analysed: &Analysed, mma: &Mma, operand: &Operand) -> Option<bool> {
-    let stage = &analysed.stage;
-    let staged = analysed.staged.iter().find(|s| s.is_for(operand.parameter, Some(operand.read)))?;
+fn is_ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Option<bool> {
+    let Analysed { stage, staged, .. } = &all[at];
+    let (role, ring, leaf) = match operand.stage {
+        Some(written) => {
+            let Stage { role, ring, attach, .. } = &all[written].stage;
+            (*role, *ring, attach.as_ref().filter(|attach| attach.stage == at)?.leaf)
+        }
+        None => {
+            let staged = staged.iter().find(|staged| operand.is_in(staged))?;
+            (staged.role, staged.ring, staged.attach.leaf)
+        }
+    };
     let serial = mma.serial();
     let mut loops = stage.sequence().into_iter().take_while(|leaf| !serial.contains(leaf));
-    let is_around = loops.by_ref().last() == Some(staged.attach.leaf) && stage.is_rolled(staged.attach.leaf);
-    Some(staged.role.is_some() && staged.role != stage.role && staged.ring > mma.inflight && is_around)
+    let is_around = loops.by_ref().last() == Some(leaf) && stage.is_rolled(leaf);
+    Some(role.is_some() && role != stage.role && ring > mma.inflight && is_around)
 }
 
 /// How many columns an instruction may have, the most first: those that divide the stage's.
 fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> {
     let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
     let all = u32::try_from(eights * 8).unwrap_or(8);
-    let operand = mma.operand;
+    let [operand, _] = mma.operands;
     let is_async = mma.is_async();
     let most = (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n);
     let has = move |n: u32| if is_async { Wgmma::has_columns(operand, n) } else { n == MmaSync::COLUMNS };
@@ -198,7 +231,7 @@ fn threads(analysed: &Analysed, mma: &Mma, roles: &[Role], diags: &mut Diagnosti
     let whole = outer.clone().all(|d| d.stride % group == 0 && d.low % group == 0);
     let busy = outer.fold(group, |busy, d| busy * d.extent);
     let block = stage.distribution.block;
-    let first = stage.role.and_then(|role| roles.get(role)).map_or(0, |role| role.range().start);
+    let first = stage.role.and_then(|role| roles.get(role)).map_or(0, |role| role.first);
     let aligned = first.is_multiple_of(threads / WARP);
     let own = stage.owner.threads().unwrap_or(block.into());
     let partial = digits.iter().any(|d| d.is_partial) || busy != own;

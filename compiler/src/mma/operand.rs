@@ -7,7 +7,7 @@ use tilewright_kernel::tensor_map::{GRANULE, Swizzle};
 use super::{span_of, tensor_of};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{OperandLayout, OperandPlace, OperandProblem};
-use crate::domain::{AxisId, Numbers, Symbolic};
+use crate::domain::{AxisId, Numbers, Symbolic, Unit};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::Wgmma;
 use crate::plan::Analysed;
@@ -38,6 +38,17 @@ pub(super) struct Tiles<'a> {
 struct Along {
     starts: Vec<i128>,
     steps: Vec<i128>,
+}
+
+/// What holds tiles of a factor in shared memory.
+struct Holder<'a> {
+    name: &'a str,
+    swizzle: Swizzle,
+    bytes: i128,
+    /// How many elements it has along each of its axes.
+    extents: Vec<i128>,
+    /// Where the element with these offsets along its axes lies, in elements, before chunks are exchanged.
+    place: &'a dyn Fn(&[i128]) -> Option<i128>,
 }
 
 /// A digit of an index in a tile: the leaf, and what one step of it takes.
@@ -75,6 +86,10 @@ impl Tiles<'_> {
         let analysed = self.analysed();
         let held = analysed.reads.iter().find(|r| r.value == read && r.in_terms);
         let found = match held {
+            Some(held) if self.mma.is_async() => match self.written(held, diags)? {
+                Some(found) => found,
+                None => self.held(held),
+            },
             Some(held) => self.held(held),
             None if !self.mma.is_async() => {
                 let values = &analysed.stage.program.algorithm.values;
@@ -93,7 +108,8 @@ impl Tiles<'_> {
         let taken = schedule::taken(&at, self.at, (read.source, read.value), true).ok_or(OperandProblem::NoCopy)?;
         let held = &self.all[taken].stage;
         if held.place != Place::Registers {
-            return Err(OperandProblem::Stored);
+            let is_async = self.mma.is_async();
+            return Err(if is_async { OperandProblem::Stored } else { OperandProblem::NotHeld { is_computed: true } });
         }
         let has_columns = self.mma.has_columns(&analysed.stage, &read.indices).ok_or(OperandProblem::Axes)?;
         if has_columns && self.mma.is_async() {
@@ -128,28 +144,84 @@ impl Tiles<'_> {
         };
         let facts = &analysed.stage.facts;
         let offsets: Vec<Expr> = staged.places(&access.indices).iter().map(|(_, e)| facts.normal(e)).collect();
-        let Some(has_columns) = self.mma.has_columns(&analysed.stage, &offsets) else {
-            return Some(Err(OperandProblem::Axes));
+        let layout = staged.layout(Swizzle::None);
+        let holder = Holder {
+            name: &staged.name,
+            swizzle: staged.swizzle,
+            bytes: staged.element.bytes().into(),
+            extents: staged.axes.iter().map(|axis| axis.boxes() * axis.boxed.box_size).collect(),
+            place: &|at| Some(layout.place(&mut Numbers(&[]), (), &|axis: usize| at[axis])),
         };
-        let (at, own) = if has_columns { (1, self.columns()) } else { (0, self.rows()) };
-        let terms = self.terms();
-        let bytes = i128::from(staged.element.bytes());
-        let counts = [[Wgmma::ROWS, self.columns][at], Wgmma::depth(staged.element.bytes())];
-        let along = self.along(staged, &offsets, [(&own, counts[0]), (&terms, counts[1])]);
-        let [x, k] = match along {
-            Ok(found) => found,
+        let found = match self.described(&holder, &offsets) {
+            Ok(Described::By(has_columns, descriptor, across)) => (has_columns, descriptor, across),
+            Ok(Described::Not(along)) => {
+                diags.report(self.unreadable(staged, [&along[0], &along[1]], holder.bytes));
+                return None;
+            }
             Err(problem) => return Some(Err(problem)),
         };
-        let found = [false, true].into_iter().find_map(|across| fit(staged.swizzle, across, bytes, [&x, &k]));
-        let Some(Descriptor { leading, stride, swizzle, .. }) = found.map(|found| found.0) else {
-            diags.report(self.unreadable(staged, [&x, &k], bytes));
-            return None;
+        let operand = operand((Source::Parameter(access.parameter), read), (None, &staged.name), found);
+        Some(Ok((found.0, Factor::Shared(operand))))
+    }
+
+    /// The factor that the threads of another stage write to shared memory, where that is where it is; none after a
+    /// report.
+    fn written(
+        &self,
+        read: &StageRead,
+        diags: &mut Diagnostics,
+    ) -> Option<Option<Result<(bool, Factor), OperandProblem>>> {
+        let analysed = self.analysed();
+        let at = |n: usize| self.all.get(n).map(|a| &a.stage);
+        let Some(taken) = schedule::taken(&at, self.at, (read.source, read.value), true) else { return Some(None) };
+        let held = &self.all[taken].stage;
+        if held.place != Place::Shared {
+            return Some(None);
+        }
+        // What threads do for each other in its loops they would do where there is no element, too.
+        let is_plain = held.reduction.is_none() && !self.all.iter().any(|a| stands_in(&a.stage, taken));
+        let is_whole = held.owner == Unit::Cta && held.layout.columns.is_none() && held.is_tile && !held.fetches;
+        if !is_plain || !is_whole || !self.all[taken].staged.is_empty() {
+            return Some(Some(Err(OperandProblem::Stored)));
+        }
+        let Stage { facts, .. } = &analysed.stage;
+        let offsets: Vec<Expr> = held.coordinates.iter().map(|c| facts.normal(&c.at(&read.indices))).collect();
+        let bytes = analysed.stage.program.algorithm.types[read.value as usize].bytes();
+        let extents = held.coordinates.iter().map(|c| c.most.as_constant().unwrap_or(0)).collect();
+        let place = |at: &[i128]| {
+            let mut values: Vec<Option<i128>> = vec![None; held.domain.axes.len()];
+            for (root, value) in held.domain.roots.iter().zip(at) {
+                values[*root] = Some(*value);
+            }
+            held.domain.toward_leaves(&mut Numbers(&[]), &mut values);
+            held.layout.axes.iter().try_fold(0, |sum, a| Some(sum + values[a.axis]? * a.stride.as_constant()?))
         };
-        let across = found.is_some_and(|found| found.1);
-        let copy = staged.name.clone();
-        let parameter = access.parameter;
-        let operand = Operand { parameter, read, copy, across, leading, stride, swizzle };
-        Some(Ok((has_columns, Factor::Shared(operand))))
+        let (name, swizzle) = (&held.name, held.layout.swizzle);
+        let holder = Holder { name, swizzle, bytes: bytes.into(), extents, place: &place };
+        let found = match self.described(&holder, &offsets) {
+            Ok(Described::By(has_columns, descriptor, across)) => (has_columns, descriptor, across),
+            Ok(Described::Not(along)) => {
+                diags.report(self.unreadable_stage(held, &holder, [&along[0], &along[1]]));
+                return None;
+            }
+            Err(problem) => return Some(Some(Err(problem))),
+        };
+        let operand = operand((read.source, read.value), (Some(taken), name), found);
+        Some(Some(Ok((found.0, Factor::Shared(operand)))))
+    }
+
+    /// How an instruction reads the tiles of a factor at these offsets in what holds it.
+    fn described(&self, holder: &Holder<'_>, offsets: &[Expr]) -> Result<Described, OperandProblem> {
+        let has_columns = self.mma.has_columns(&self.analysed().stage, offsets).ok_or(OperandProblem::Axes)?;
+        let (at, own) = if has_columns { (1, self.columns()) } else { (0, self.rows()) };
+        let terms = self.terms();
+        let counts = [[Wgmma::ROWS, self.columns][at], Wgmma::depth(holder.bytes as u32)];
+        let [x, k] = self.along(holder, offsets, [(&own, counts[0]), (&terms, counts[1])])?;
+        let found = [false, true].into_iter().find_map(|across| fit(holder.swizzle, across, holder.bytes, [&x, &k]));
+        Ok(match found {
+            Some((descriptor, across)) => Described::By(has_columns, descriptor, across),
+            None => Described::Not([x, k]),
+        })
     }
 
     /// The digits of a row in its tile, and the tiles.
@@ -166,7 +238,7 @@ impl Tiles<'_> {
     }
 
     fn terms(&self) -> Vec<Digit> {
-        let depth = i128::from(Wgmma::depth(self.mma.operand.bytes()));
+        let depth = i128::from(Wgmma::depth(self.mma.bytes()));
         self.mma.steps.map(|steps| (steps, depth)).into_iter().chain([(self.mma.depth, 1)]).collect()
     }
 
@@ -188,7 +260,7 @@ impl Tiles<'_> {
     /// Where elements lie along rows or columns, and along terms.
     fn along(
         &self,
-        staged: &Staged,
+        holder: &Holder<'_>,
         offsets: &[Expr],
         [x, k]: [(&[Digit], u32); 2],
     ) -> Result<[Along; 2], OperandProblem> {
@@ -201,15 +273,15 @@ impl Tiles<'_> {
         }
         let in_k: Vec<bool> = offsets.iter().map(|e| mentions(e, &of_k)).collect();
         Ok([
-            self.tiles(staged, offsets, x, &in_k.iter().map(|k| !k).collect::<Vec<bool>>())?,
-            self.tiles(staged, offsets, k, &in_k)?,
+            self.tiles(holder, offsets, x, &in_k.iter().map(|k| !k).collect::<Vec<bool>>())?,
+            self.tiles(holder, offsets, k, &in_k)?,
         ])
     }
 
     /// The places of all tiles along some axes of the copy, whose offsets have these digits and those of loops around.
     fn tiles(
         &self,
-        staged: &Staged,
+        holder: &Holder<'_>,
         offsets: &[Expr],
         (digits, count): (&[Digit], u32),
         own: &[bool],
@@ -232,8 +304,6 @@ impl Tiles<'_> {
         if several > MOST_TILES {
             return Err(OperandProblem::Unknown);
         }
-        let layout = staged.layout(Swizzle::None);
-        let bytes = i128::from(staged.element.bytes());
         let digits: Vec<(Var, i128, i128)> =
             digits.iter().filter_map(|(leaf, unit)| Some((self.var(*leaf)?, *unit, extent(*leaf)))).collect();
         // Every variable of the offsets is one of these.
@@ -251,13 +321,12 @@ impl Tiles<'_> {
             let mut at = vec![0; offsets.len()];
             for (n, e) in offsets.iter().enumerate().filter(|(n, _)| own[*n]) {
                 let offset = e.eval(&values).ok_or(OperandProblem::Unknown)?;
-                let axis = &staged.axes[n];
-                if offset < 0 || offset >= axis.boxes() * axis.boxed.box_size {
+                if offset < 0 || offset >= holder.extents[n] {
                     return Err(OperandProblem::Outside);
                 }
                 at[n] = offset;
             }
-            Ok(layout.place(&mut Numbers(&[]), (), &|axis: usize| at[axis]) * bytes)
+            Ok((holder.place)(&at).ok_or(OperandProblem::Unknown)? * holder.bytes)
         };
         let (mut starts, mut steps) = (Vec::new(), Vec::new());
         for outer in 0..several / tiles {
@@ -296,8 +365,58 @@ impl Tiles<'_> {
         let tile = staged.axes.iter().flat_map(|axis| axis.boxed.tile.iter().map(|t| t.name.clone()));
         let names: Vec<String> = boxes.chain(tile).collect();
         let instead = works.then(|| format!("layout [{}] swizzle {run}", names.join(", ")));
-        OperandLayout { copy: staged.name.clone(), instead, run, written: staged.layout, op: self.mma.span }
+        OperandLayout {
+            copy: staged.name.clone(),
+            instead,
+            run,
+            written: staged.layout,
+            op: self.mma.span,
+            part: "box",
+        }
     }
+
+    /// The same of tiles that the threads of a stage write.
+    fn unreadable_stage(&self, held: &Stage, holder: &Holder<'_>, [x, k]: [&Along; 2]) -> OperandLayout {
+        let Holder { name, swizzle, bytes, .. } = *holder;
+        let axes = &held.layout.axes;
+        let run = axes.last().and_then(|a| a.extent.as_constant()).map_or(0, |extent| extent * bytes);
+        let is_run = k.steps.get(1) == Some(&bytes) || x.steps.get(1) == Some(&bytes) && bytes == 2;
+        let works = [32, 64, 128].contains(&run) && is_run && i128::from(swizzle.span()) != run;
+        let names: Vec<&str> = axes.iter().map(|a| &*held.domain.axes[a.axis].name).collect();
+        let instead = works.then(|| format!("layout [{}] swizzle {run}", names.join(", ")));
+        OperandLayout {
+            copy: name.to_owned(),
+            instead,
+            run,
+            written: held.layout.written,
+            op: self.mma.span,
+            part: "split",
+        }
+    }
+}
+
+/// How tiles of a factor are read.
+enum Described {
+    /// By this descriptor: whether it has the columns, and whether rows or columns are neighbours in memory.
+    By(bool, Descriptor, bool),
+    /// By none: where elements lie along rows or columns, and along terms.
+    Not([Along; 2]),
+}
+
+/// A factor that is read so, of what has this name: the stage with a position, or a copy.
+fn operand(
+    (source, read): (Source, ValueId),
+    (stage, name): (Option<usize>, &str),
+    (_, descriptor, across): (bool, Descriptor, bool),
+) -> Operand {
+    let Descriptor { leading, stride, swizzle, .. } = descriptor;
+    Operand { source, read, stage, copy: name.to_owned(), across, leading, stride, swizzle }
+}
+
+/// Whether a stage stands in loops of the one with a position.
+fn stands_in(stage: &Stage, at: usize) -> bool {
+    stage.attach.as_ref().is_some_and(|attach| attach.stage == at)
+        || stage.beside.as_ref().is_some_and(|beside| beside.stage == at)
 }
 
 /// The descriptor of tiles whose elements lie so, if there is one, and whether rows or columns are neighbours in it.

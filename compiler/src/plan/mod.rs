@@ -12,7 +12,7 @@ use crate::schedule::Stage;
 use crate::schedule::accesses::{Access, StageRead};
 use crate::schedule::vector::Vector;
 use cycles::Use;
-use product::{Fragment, Product};
+use product::{Fragment, Matrices, Product};
 use staged::Staged;
 
 /// A stage with everything that was found out about it.
@@ -42,6 +42,13 @@ pub struct Analysed {
     /// Of a factor in registers that is a part of a tile as it lies in shared memory: how it is loaded. There is all of
     /// the tile, with zeros past the ends of the tensor, and nothing is tested.
     pub fragment: Option<Fragment>,
+    /// Whether tensor cores read what its threads write to shared memory: all of a tile, with zeros where the stage
+    /// leaves an element out.
+    pub multiplied: bool,
+    /// How warps write its elements to the tile that a copy stores, if they do it by matrices.
+    pub stored: Option<Matrices>,
+    /// Whether only products of warpgroups ask for it in registers: an entry point without these has no such stage.
+    pub is_of_groups: bool,
 }
 
 /// What a reader demands of the holes that a predicate would keep away.

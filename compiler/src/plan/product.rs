@@ -1,16 +1,20 @@
 //! A product that tensor cores compute: its factors in shared memory or in registers.
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
+use crate::plan::staged::Staged;
 
 /// A `dot` as products of tiles: see [`Mma`](crate::schedule::Mma).
 #[derive(Clone, Debug)]
 pub struct Product {
     /// The factor with the rows, and the one with the columns.
     pub factors: [Factor; 2],
+    /// Their types.
+    pub types: [ElementType; 2],
     /// Columns of an instruction.
     pub columns: u32,
 }
@@ -32,6 +36,11 @@ impl Product {
         })
     }
 
+    /// Those of them that threads write: positions of stages.
+    pub fn written(&self) -> impl Iterator<Item = usize> {
+        self.operands().filter_map(|operand| operand.stage)
+    }
+
     /// Whether a read is one of its factors in shared memory.
     pub fn reads(&self, read: ValueId) -> bool {
         self.operands().any(|operand| operand.read == read)
@@ -47,14 +56,16 @@ pub enum Factor {
     Held(Held),
 }
 
-/// A factor in shared memory, and how its tiles lie in the copy that holds them.
+/// A factor in shared memory, and how its tiles lie in what holds them: a copy by the accelerator, or a stage.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// The tensor.
-    pub parameter: u16,
-    /// The read of it.
+    /// What is read.
+    pub source: Source,
+    /// The read.
     pub read: ValueId,
-    /// The copy, for readers.
+    /// The position of the stage whose threads write it; none of a copy.
+    pub stage: Option<usize>,
+    /// What holds it, for readers.
     pub copy: String,
     /// Whether neighbours in memory are rows or columns, not terms.
     pub across: bool,
@@ -64,6 +75,14 @@ pub struct Operand {
     pub stride: u32,
     /// How chunks are exchanged.
     pub swizzle: Swizzle,
+}
+
+impl Operand {
+    /// Whether a copy holds it.
+    pub fn is_in(&self, staged: &Staged) -> bool {
+        let Source::Parameter(parameter) = self.source else { return false };
+        self.stage.is_none() && staged.is_for(parameter, Some(self.read))
+    }
 }
 
 /// A factor that another stage holds in registers, of each thread what it has of the tile.
@@ -98,7 +117,7 @@ pub struct Fragment {
     pub matrices: Option<Matrices>,
 }
 
-/// How a warp loads a fragment as matrices of eight rows of 16 bytes.
+/// How a warp loads or stores a fragment as matrices of eight rows of 16 bytes.
 #[derive(Clone, Debug)]
 pub struct Matrices {
     /// The leaf of the lanes in fours, and that of the lanes of four.
@@ -108,7 +127,7 @@ pub struct Matrices {
     /// Elements that do.
     pub each: u32,
     /// The loops over matrices, outermost first, each with its iterations and the registers from one to the next: in
-    /// the order in which products read these.
+    /// the order in which products read what is loaded.
     pub loops: Vec<(AxisId, i128, i128)>,
     /// Matrices of an instruction.
     pub count: u32,

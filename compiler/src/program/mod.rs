@@ -123,6 +123,8 @@ pub struct Definition {
     pub copies: Vec<CopyEquation>,
     /// Equations that an `inline` statement names.
     pub inlined: Vec<Inlined>,
+    /// Reductions that are computed in one pass: none but in a program that is scheduled.
+    pub online: Vec<Online>,
     /// User-defined collective units.
     pub units: Vec<ast::Unit>,
     /// Every equation, and every statement and op of the schedule, in source order: the lines of the PTX line table.
@@ -199,6 +201,26 @@ pub struct CopyEquation {
     pub stage: usize,
     /// Position in [`Algorithm::equations`].
     pub equation: u16,
+}
+
+/// An extreme and the sums that follow it: an equation that is a fold with one state for each.
+///
+/// In a block of terms, the extreme is stepped first. Then each sum is multiplied by its correction, and its terms are
+/// added: both are over the variables that are named here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Online {
+    /// Position in [`Algorithm::equations`].
+    pub equation: u16,
+    /// The fold. Its first state is the extreme.
+    pub fold: ValueId,
+    /// The op.
+    pub span: Span,
+    /// The extreme before it changes, in corrections; as it is now, in `safe`; that as terms and corrections take it.
+    pub variables: [u32; 3],
+    /// 0 in the place of an infinite extreme.
+    pub safe: ValueId,
+    /// The correction and the term of each sum.
+    pub sums: Vec<(ValueId, ValueId)>,
 }
 
 /// An equation that is computed where it is read.
@@ -327,6 +349,7 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         stages: stages.stages,
         copies: Vec::new(),
         inlined: stages.inlined,
+        online: Vec::new(),
         units: stages.units,
         statements: stages.statements,
     };

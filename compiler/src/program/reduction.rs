@@ -1,11 +1,11 @@
 //! Reductions over axes: `sum` … `argmin`, `dot`, and `fold`.
 //!
-//! `dot(|k| a * b)` is the sum of `a as T * b as T`, where T is what tensor cores accumulate the operands' type in:
-//! `f64` for `f64`, `f32` for every other float, `i32` for integers of at most 32 bits. Products of two numbers of a
-//! narrow type are exact in T.
+//! `dot(|k| a * b)` is the sum of `a as T * b as T`, where T is what tensor cores accumulate the operands' types in:
+//! `f64` for `f64`, `f32` for every other float, `i32` for integers of at most 32 bits ([`dot::accumulator`]). Products
+//! of two numbers of narrow types are exact in T.
 
-use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, FoldState, Order, Reduction, Value, ValueId};
+use tilewright_kernel::{ElementType, dot};
 
 use super::Obligation;
 use super::equations::{Context, Hint};
@@ -15,16 +15,6 @@ use crate::diag::codes::{
     TypeMismatch, TypeMismatchAt, WrongTuple,
 };
 use crate::source::{Span, ast};
-
-/// The type that a `dot` of operands of this type accumulates in.
-fn accumulator(element: ElementType) -> Option<ElementType> {
-    match element {
-        ElementType::F64 => Some(ElementType::F64),
-        ElementType::Bool | ElementType::I64 | ElementType::U64 | ElementType::U32 => None,
-        _ if element.is_float() => Some(ElementType::F32),
-        _ => Some(ElementType::I32),
-    }
-}
 
 impl Context<'_> {
     /// A reduction; its axes are visible in its body only.
@@ -42,7 +32,7 @@ impl Context<'_> {
         }
         let depth = self.scope.depth();
         let axes = self.axes(&reduction.axes, false);
-        let (body, operand) = if kind == ast::ReductionKind::Dot {
+        let (body, operands) = if kind == ast::ReductionKind::Dot {
             self.dot_body(&reduction.body).unzip()
         } else {
             (self.term(kind, &reduction.body, hint), None)
@@ -68,8 +58,8 @@ impl Context<'_> {
         let element = if is_search { ElementType::U32 } else { self.nodes.element(body) };
         let first = axes.first().copied();
         let run = self.nodes.axis_list(axes);
-        let order = match operand {
-            Some(operand) => Order::Dot { operand, promote: self.promotion(reduction, operand)? },
+        let order = match operands {
+            Some(operands) => Order::Dot { operands, promote: self.promotion(reduction, operands)? },
             None => order?,
         };
         let value = self.nodes.value(Value::Reduce { op, order, axes: run, body }, element, span);
@@ -81,7 +71,10 @@ impl Context<'_> {
 
     fn order(&mut self, reduction: &ast::Reduction) -> Option<Order> {
         let Some(order) = &reduction.order else { return Some(Order::Free) };
-        if !matches!(reduction.kind.value, ast::ReductionKind::Sum | ast::ReductionKind::Prod) {
+        let is_online = order.value == ast::ReductionOrder::Online;
+        if !matches!(reduction.kind.value, ast::ReductionKind::Sum | ast::ReductionKind::Prod)
+            || is_online && reduction.kind.value != ast::ReductionKind::Sum
+        {
             let (order_word, kind) = (order.value.as_str(), reduction.kind.value.as_str());
             self.diags.report(OrderWithoutEffect { order: order_word, reduction: kind, span: order.span });
             return None;
@@ -89,6 +82,7 @@ impl Context<'_> {
         Some(match order.value {
             ast::ReductionOrder::Ordered => Order::Ordered,
             ast::ReductionOrder::Unordered => Order::Unordered,
+            ast::ReductionOrder::Online => Order::Online,
         })
     }
 
@@ -111,8 +105,8 @@ impl Context<'_> {
         Some(value)
     }
 
-    /// The product of a `dot`, in the type of the accumulator, and the type of its factors.
-    fn dot_body(&mut self, body: &ast::Expr) -> Option<(ValueId, ElementType)> {
+    /// The product of a `dot`, in the type of the accumulator, and the types of its factors.
+    fn dot_body(&mut self, body: &ast::Expr) -> Option<(ValueId, [ElementType; 2])> {
         let ast::ExprKind::Binary(a, op, b) = &body.kind else {
             self.diags.report(DotShape { span: body.span });
             self.value(body, Hint::Poison);
@@ -126,27 +120,28 @@ impl Context<'_> {
         let (left, right) = self.pair(a, b, Hint::None);
         let (left, right) = (left?, right?);
         let (expected, found) = (self.nodes.element(left), self.nodes.element(right));
-        if expected != found {
-            let place = TypeMismatchAt::Operands { op: "*", left: a.span, right: b.span };
-            self.diags.report(TypeMismatch { place, expected, found, span: body.span });
-            return None;
-        }
-        let Some(accumulator) = accumulator(expected) else {
-            self.diags.report(DotType { element: expected, span: body.span });
+        let operands = [expected, found];
+        let Some(accumulator) = dot::accumulator(operands) else {
+            if expected == found {
+                self.diags.report(DotType { element: expected, span: body.span });
+            } else {
+                let place = TypeMismatchAt::Operands { op: "*", left: a.span, right: b.span };
+                self.diags.report(TypeMismatch { place, expected, found, span: body.span });
+            }
             return None;
         };
-        let mut widen = |value: ValueId, span: Span| {
-            if expected == accumulator { value } else { self.nodes.value(Value::Cast(value), accumulator, span) }
+        let mut widen = |value: ValueId, element: ElementType, span: Span| {
+            if element == accumulator { value } else { self.nodes.value(Value::Cast(value), accumulator, span) }
         };
-        let (left, right) = (widen(left, a.span), widen(right, b.span));
-        Some((self.nodes.value(Value::Binary(Binary::Mul, left, right), accumulator, body.span), expected))
+        let (left, right) = (widen(left, expected, a.span), widen(right, found, b.span));
+        Some((self.nodes.value(Value::Binary(Binary::Mul, left, right), accumulator, body.span), operands))
     }
 
-    /// `promote n` of a `dot` of factors of this type; an error gives `None`.
-    fn promotion(&mut self, reduction: &ast::Reduction, operand: ElementType) -> Option<Option<u32>> {
+    /// `promote n` of a `dot` of factors of these types; an error gives `None`.
+    fn promotion(&mut self, reduction: &ast::Reduction, operands: [ElementType; 2]) -> Option<Option<u32>> {
         let Some(expr) = &reduction.promote else { return Some(None) };
         let problem = match &expr.kind {
-            _ if !matches!(operand, ElementType::E4m3 | ElementType::E5m2) => PromotionProblem::NotFp8(operand),
+            _ if !matches!(operands[0], ElementType::E4m3 | ElementType::E5m2) => PromotionProblem::NotFp8(operands[0]),
             ast::ExprKind::Int(literal) => match u32::try_from(literal.value) {
                 Ok(interval) if interval > 0 && literal.suffix.is_none() => return Some(Some(interval)),
                 _ => PromotionProblem::NotPositive,

@@ -23,7 +23,7 @@ use crate::source::{Span, ast};
 use super::combine::{self, check_atomics, combining, reaches_blocks};
 use super::launch::Launch;
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{Reduced, Role, Stage, digits, ping_pong, raster, role_name, split_k_stage};
+use super::{Reduced, Role, Stage, digits, raster, role_name, split_k_stage};
 use crate::target;
 use crate::{
     domain::{Unit, WARP, WARPGROUP},
@@ -138,7 +138,6 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
     }
     clusters(launch.cluster, stages, diags);
     raster::check(stages, diags);
-    ping_pong::check(stages, diags);
     let has_tiles = stages.iter().any(|stage| stage.has_blocks() && !stage.distribution.grid.is_empty());
     if let Some(span) = launch.persistent.filter(|_| !has_tiles) {
         diags.report(OneTile { span });
@@ -153,7 +152,7 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
             for (n, role) in roles.iter().enumerate() {
                 among(Some(n), Some((role.threads().into(), role.span)), stages, diags);
             }
-            roles.iter().map(Role::threads).sum::<u32>().into()
+            roles.iter().map(Role::all_threads).sum::<u32>().into()
         }
     };
     (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()

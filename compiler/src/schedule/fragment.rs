@@ -52,8 +52,8 @@ pub struct Mma {
     pub depth: AxisId,
     /// Groups of products that stay under way.
     pub inflight: u32,
-    /// The type of the factors.
-    pub operand: ElementType,
+    /// The types of the factors, in the order in which they are written: as wide as each other.
+    pub operands: [ElementType; 2],
     /// The op.
     pub span: Span,
 }
@@ -120,10 +120,11 @@ pub struct Columns {
 }
 
 impl Mma {
-    /// The leaves that an instruction has together, beside those of threads: innermost, in this order.
+    /// The leaves that an instruction has together, beside those of threads: innermost, in this order. Terms come
+    /// first, so that the sums of all tiles are there at once.
     pub fn serial(&self) -> Vec<AxisId> {
-        let inner = [self.depth, self.columns.eights, self.rows.half, self.columns.pair];
-        self.steps.into_iter().chain(self.rows.tiles).chain(inner).collect()
+        let inner = [self.columns.eights, self.rows.half, self.columns.pair];
+        self.steps.into_iter().chain([self.depth]).chain(self.rows.tiles).chain(inner).collect()
     }
 
     /// The leaves that threads are told apart by.
@@ -152,6 +153,11 @@ impl Mma {
         }
     }
 
+    /// Bytes of an element of a factor.
+    pub const fn bytes(&self) -> u32 {
+        self.operands[0].bytes()
+    }
+
     /// Whether products are started by a warpgroup, which goes on beside them.
     pub fn is_async(&self) -> bool {
         self.engine == MmaEngine::Wgmma
@@ -163,7 +169,7 @@ impl Mma {
         let mut reader = stage.clone();
         let Stage { domain, facts, distribution, .. } = &mut reader;
         let mut leaves = domain.leaves.clone();
-        let each = i128::from(Wgmma::FACTOR_REGISTER / self.operand.bytes());
+        let each = i128::from(Wgmma::FACTOR_REGISTER / self.bytes());
         let mut split = |axis: AxisId, by: i128, endings: [&str; 2]| {
             let of = &domain.axes[self.depth].name;
             let names = endings.map(|ending| NewAxis { name: format!("{of}_{ending}"), span: self.span });
@@ -245,8 +251,8 @@ impl Apply<'_> {
         if self.product.is_some() {
             return self.no_product(ProductProblem::Second, span);
         }
-        let operand = match self.operand(engine.value) {
-            Ok(operand) => operand,
+        let operands @ [operand, _] = match self.operands() {
+            Ok(operands) => operands,
             Err(problem) => return self.no_product(problem, span),
         };
         let inflight = match inflight {
@@ -278,14 +284,14 @@ impl Apply<'_> {
                 (Some(outer), inner)
             }
         };
-        let product = Mma { engine: engine.value, rows, columns, steps, depth, inflight, operand, span };
+        let product = Mma { engine: engine.value, rows, columns, steps, depth, inflight, operands, span };
         let threads: Vec<AxisId> = product.threads().collect();
         self.innermost(&threads, &product.serial());
         self.product = Some(product);
     }
 
-    /// The type of the factors of the stage's only `dot`.
-    fn operand(&self, engine: MmaEngine) -> Result<ElementType, ProductProblem> {
+    /// The types of the factors of the stage's only `dot`, as they are written.
+    fn operands(&self) -> Result<[ElementType; 2], ProductProblem> {
         let algorithm = &self.program.algorithm;
         let components = &algorithm.components[algorithm.equations[self.equation].components.range()];
         let mut reductions = Vec::new();
@@ -296,12 +302,8 @@ impl Apply<'_> {
             Value::Reduce { order: Order::Dot { promote: Some(terms), .. }, .. } => {
                 Err(ProductProblem::Promoted(terms))
             }
-            Value::Reduce { order: Order::Dot { operand, .. }, .. } => {
-                let sum = match engine {
-                    MmaEngine::Wgmma => Wgmma::sum(operand, operand),
-                    MmaEngine::MmaSync => MmaSync::sum(operand),
-                };
-                sum.map(|_| operand).ok_or(ProductProblem::Type(operand, engine))
+            Value::Reduce { order: Order::Dot { operands: operands @ [left, right], .. }, .. } => {
+                Wgmma::sum(left, right).map(|_| operands).ok_or(ProductProblem::Type(left))
             }
             _ => Err(ProductProblem::NoDot),
         }

@@ -11,11 +11,12 @@
 //! | `compute_at`, `instance` | stages inside the loops of others: what their clauses say; what an instance is made from |
 //! | `attach`, `asked`, `region_ops` | where each stands, and the region that is needed there; what readers ask for; what its ops say of that |
 //! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
+//! | `online` | loops that run twice, for an extreme and for the sums that follow it |
 //! | `range` | ranges that other axes decide |
 //! | `fragment` | the axes of products of tensor cores |
 //! | `accesses`, `vector` | every access of a stage, as expressions; which lanes of a vectorised axis are one access |
 //! | `launch`, `levels`, `distribution` | what `launch` asks for; digits of a thread's number; who runs each iteration |
-//! | `cta_rank`, `raster`, `ping_pong`, `roles` | blocks in clusters; their order; warpgroups in turn; ranges of warps |
+//! | `cta_rank`, `raster`, `roles` | blocks in clusters; their order; ranges of warps |
 //! | `fused_output`, `split_k_stage` | outputs beside outputs; stages after a reduction across blocks |
 //! | `combine`, `atomic` | which reductions units combine; which ones blocks combine by atomic operations |
 //! | `ownership`, `held_reads` | which thread holds an element in which register; that readers hold what they read |
@@ -42,8 +43,8 @@ mod launch;
 mod levels;
 mod like;
 mod loops;
+mod online;
 mod ownership;
-mod ping_pong;
 mod range;
 mod raster;
 mod region_ops;
@@ -69,7 +70,6 @@ pub use fused_output::Beside;
 pub use levels::{Level, unit_name};
 pub use loops::check_loops;
 pub use ownership::{Digit, Holder, Reads, Register, digits, holders, leaves_at, register, register_loops, registers};
-pub use ping_pong::Turns;
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use raster::Raster;
@@ -175,6 +175,9 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     }
     if !found.has_errors() {
         compute_at::place(inner, &served, &mut stages, &mut found);
+    }
+    if !found.has_errors() {
+        online::check(program, &stages, &mut found);
     }
     let roles = roles::roles(program, facts, launch.threads, &mut found);
     if !found.has_errors() {

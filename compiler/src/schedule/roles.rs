@@ -28,8 +28,10 @@ pub struct Role {
     pub name: String,
     /// Its first warp.
     pub first: u32,
-    /// Its warps.
+    /// The warps that run a tile: all of it, or one of its units where these take tiles in turn.
     pub warps: u32,
+    /// How many units take tiles in turn; 1 if all of it takes each.
+    pub turns: u32,
     /// Registers that each of its threads has; as many as at the launch if not given.
     pub registers: Option<u32>,
     /// What `launch` says of it.
@@ -37,14 +39,20 @@ pub struct Role {
 }
 
 impl Role {
-    /// Its threads.
+    /// The threads that run a tile.
     pub const fn threads(&self) -> u32 {
         self.warps * WARP
     }
 
-    /// The numbers of its warps.
-    pub const fn range(&self) -> std::ops::Range<u32> {
-        self.first..self.first + self.warps
+    /// All of its threads.
+    pub const fn all_threads(&self) -> u32 {
+        self.turns * self.threads()
+    }
+
+    /// The numbers of the warps whose turn it is.
+    pub const fn range(&self, turn: u32) -> std::ops::Range<u32> {
+        let first = self.first + turn * self.warps;
+        first..first + self.warps
     }
 }
 
@@ -113,8 +121,14 @@ pub(super) fn roles(
     if diags.found().len() > before {
         return Vec::new();
     }
-    if asked.len() > target::ROLE_LIMIT {
-        let problem = format!("a block has at most {} roles, one named barrier each", target::ROLE_LIMIT);
+    if !take_turns(program, asked, &request, diags) {
+        return Vec::new();
+    }
+    if units(asked, &request) > target::ROLE_LIMIT {
+        let problem = format!(
+            "a block has at most {} roles, one named barrier each; units that take tiles in turn count one by one",
+            target::ROLE_LIMIT
+        );
         diags.report(RoleWarps { role: None, problem, remedy: WarpsRemedy::Fewer, span });
         return Vec::new();
     }
@@ -130,7 +144,8 @@ pub(super) fn roles(
         .map(|(role, asked)| Role {
             name: role.name.clone(),
             first: narrow(role.first),
-            warps: narrow(role.warps),
+            warps: narrow(role.warps) / turns(asked, role.warps),
+            turns: turns(asked, role.warps),
             registers: role.registers.map(narrow),
             span: asked.span,
         })
@@ -139,7 +154,7 @@ pub(super) fn roles(
     let four = WARPGROUP as u32 / WARP;
     let is_apart = |role: &(&Role, &ast::Role)| {
         let of_groups = role.1.unit.text == "warpgroup" || role.0.registers.is_some();
-        of_groups && !(role.0.first.is_multiple_of(four) && (role.0.warps.is_multiple_of(four)))
+        of_groups && !(role.0.first.is_multiple_of(four) && role.0.warps.is_multiple_of(four))
     };
     if let Some((role, asked)) = roles.iter().zip(asked).find(is_apart) {
         let problem = match role.warps.is_multiple_of(four) {
@@ -147,13 +162,46 @@ pub(super) fn roles(
             false => "registers are given to whole warpgroups".to_owned(),
         };
         let remedy = match role.warps.is_multiple_of(four) {
-            true => WarpsRemedy::Order(roles.iter().map(|r| (r.name.clone(), r.warps)).collect()),
+            true => WarpsRemedy::Order(roles.iter().map(|r| (r.name.clone(), r.turns * r.warps)).collect()),
             false => WarpsRemedy::Warps,
         };
         diags.report(RoleWarps { role: Some(role.name.clone()), problem, remedy, span: asked.span });
         return Vec::new();
     }
     roles
+}
+
+/// The warps of a warpgroup.
+const WARPS_OF_GROUP: u64 = WARPGROUP as u64 / WARP as u64;
+
+/// How many units of a role take tiles in turn; 1 if they do not.
+fn turns(asked: &ast::Role, warps: u64) -> u32 {
+    let groups = u32::try_from(warps / WARPS_OF_GROUP).unwrap_or(u32::MAX);
+    if asked.alternate.is_some() { groups.max(1) } else { 1 }
+}
+
+/// Roles, and units that take tiles in turn.
+fn units(asked: &[ast::Role], request: &LaunchRequest) -> usize {
+    asked.iter().zip(&request.roles).map(|(asked, role)| turns(asked, role.warps) as usize).sum()
+}
+
+/// Whether the units of a role that are to take tiles in turn can.
+fn take_turns(program: &Program, asked: &[ast::Role], request: &LaunchRequest, diags: &mut Diagnostics) -> bool {
+    for (role, found) in asked.iter().zip(&request.roles) {
+        let Some(span) = role.alternate else { continue };
+        let (problem, remedy) = if role.unit.text != "warpgroup" {
+            ("only warpgroups take tiles in turn", WarpsRemedy::Together)
+        } else if found.warps < 2 * WARPS_OF_GROUP {
+            ("one warpgroup has nobody to take turns with", WarpsRemedy::Together)
+        } else if !program.is_persistent() {
+            ("its warpgroups take tiles in turn, and a block has one tile", WarpsRemedy::Persistent)
+        } else {
+            continue;
+        };
+        diags.report(RoleWarps { role: Some(role.name.text.clone()), problem: problem.to_owned(), remedy, span });
+        return false;
+    }
+    true
 }
 
 /// A number in the text, or a dimension that facts fix, from `least` to `most`; 1 if nothing is written.
@@ -284,7 +332,21 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         return;
     }
     let name = |role: Option<usize>| role.map_or_else(String::new, |role| plan.roles[role].name.clone());
+    let takes_turns = |stage: &Stage| stage.role.is_some_and(|role| plan.roles[role].turns > 1);
     for (at, stage) in plan.stages.iter().enumerate() {
+        // What blocks combine, and what they keep in device memory, is for one tile of a block at a time.
+        let is_of_block = stage.is_in_workspace() || stage.across_blocks().next().is_some();
+        if is_of_block && plan.stages.iter().any(takes_turns) {
+            let (construct, instead) = match stage.is_in_workspace() {
+                true => ("in global", "place it in shared memory"),
+                false if stage.is_atomic() => ("reduce … by atomic", "let one block have all terms"),
+                false => ("reduce … by grid", "let one block have all terms"),
+            };
+            let construct = format!("{construct}` where warpgroups take tiles in turn, `alternate");
+            let instead = Some(format!("{instead}, or leave `alternate` out"));
+            diags.report(NotSupportedYet { construct, span: stage.span, instead });
+            continue;
+        }
         let parent = stage.attach.as_ref().map(|attach| (&plan.stages[attach.stage], attach.leaf));
         let is_read = |reader: &usize| plan.stages[*reader].role != stage.role;
         let is_handed = readers(&plan.stages, at).iter().any(is_read);

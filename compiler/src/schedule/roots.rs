@@ -87,7 +87,7 @@ impl Roots {
             owner,
             head: span,
         };
-        let apply::Applied { reduced, raster, turns, product } = apply::ops(given, &mut domain, ops, diags);
+        let apply::Applied { reduced, raster, online, product } = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
             name,
@@ -109,7 +109,7 @@ impl Roots {
             reduction,
             reduced,
             raster,
-            turns,
+            online,
             product,
             is_tile: false,
             place: Place::Global,

@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Source, ValueId};
 
 use super::roots::whole_root;
-use super::{Attach, Beside, BufferLayout, Distribution, Mma, Raster, Turns};
+use super::{Attach, Beside, BufferLayout, Distribution, Mma, Raster};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, Unit};
 use crate::extent::{Expr, Facts, Family};
 use crate::kernel_ir::Sharing;
@@ -73,8 +73,8 @@ pub struct Stage {
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations of the grid, if not row after row.
     pub raster: Option<Raster>,
-    /// Which units take turns at its main loop.
-    pub turns: Option<Turns>,
+    /// The loop over blocks of terms in which its sums follow its extreme.
+    pub online: Option<AxisId>,
     /// What tensor cores compute of it: its reduction.
     pub product: Option<Mma>,
     /// Whether an instance is a tile of tensor cores: it has the same number of elements everywhere.

@@ -272,8 +272,8 @@ fn roles_have_warps_of_their_own() {
     assert_eq!(plan.threads, 160);
     let mut next = 0;
     for role in &plan.roles {
-        assert_eq!(role.range().start, next, "`{}` begins where the one before it ends", role.name);
-        next = role.range().end;
+        assert_eq!(role.range(0).start, next, "`{}` begins where the one before it ends", role.name);
+        next = role.range(role.turns - 1).end;
     }
     assert_eq!(next, 5);
     let block = |name: &str| stage(&plan, name).distribution.block;

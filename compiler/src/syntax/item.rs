@@ -156,21 +156,22 @@ impl Parser<'_> {
         Ok(LaunchItem { kind, span: self.since(word.span) })
     }
 
-    /// `math: 2 warpgroup regs(232)`
+    /// `math: 2 warpgroup alternate regs(232)`
     fn role(&mut self) -> Parse<Role> {
         let name = self.name(Named::Role)?;
         self.expect_operator(":")?;
         let counted = self.literal().is_some()
             || self.is_open(Delimiter::Paren)
-            || self.word_at(1).is_some_and(|next| next != "regs");
+            || self.word_at(1).is_some_and(|next| !["alternate", "regs"].contains(&next));
         let count = if counted { Some(self.expr()?) } else { None };
         let unit = self.name(Named::Unit)?;
+        let alternate = self.eat_word("alternate");
         let registers = match self.eat_word("regs") {
             Some(_) => Some(self.group(Delimiter::Paren, Self::expr)?),
             None => None,
         };
         let span = self.since(name.span);
-        Ok(Role { name, count, unit, registers, span })
+        Ok(Role { name, count, unit, alternate, registers, span })
     }
 
     /// The clauses of a stage, up to its `;` or block. After an error the ops are parsed all the same, so that what is

@@ -36,7 +36,7 @@
 //! launch     = "launch" list(launching) ";"
 //! launching  = "cluster" "(" expr ")" | "threads" "(" expr ")" | "persistent" | "dependent"
 //!            | "roles" "{" list(role) "}"
-//! role       = NAME ":" [expr] NAME ["regs" "(" expr ")"]
+//! role       = NAME ":" [expr] NAME ["alternate"] ["regs" "(" expr ")"]
 //! schedule   = "schedule" NAME {clause} ops
 //! stage      = "stage" NAME "[" list(NAME) "]" "=" NAME {clause} ops
 //! clause     = "in" PLACE | "per" NAME | "at" NAME "." NAME | "ring" "(" expr ")" | "via" ENGINE | "by" NAME
@@ -79,7 +79,7 @@
 //!            | NAME "[" list(expr) "]" ["or" unary]
 //!            | [NAME "::"] NAME "(" list(expr) ")"
 //!            | "if" expr "{" expr "}" "else" (if | "{" expr "}")
-//!            | ["ordered" | "unordered"] REDUCTION "(" axes expr ["," "promote" expr] [","] ")"
+//!            | ["ordered" | "unordered" | "online"] REDUCTION "(" axes expr ["," "promote" expr] [","] ")"
 //!            | "fold" "(" axes list(folding) ")"
 //! axes       = "|" list(axis) "|"                  at least one
 //! folding    = "init" expr | "step" pattern "=>" expr | "merge" "(" pattern "," pattern ")" "=>" expr

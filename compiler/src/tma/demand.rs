@@ -302,7 +302,15 @@ struct Asked<'a> {
 impl Known for Asked<'_> {
     fn is_zero(&self, read: ValueId, source: Source, indices: &[Expr]) -> bool {
         let parameter = match source {
-            Source::Parameter(parameter) => parameter,
+            Source::Parameter(parameter) => {
+                // A copy that threads make has the elements of the tensor.
+                if self.failing.reader.reads.iter().any(|r| r.value == read) {
+                    let sizes = indices.iter().zip(self.failing.sizes(parameter));
+                    let inside: Vec<Expr> = sizes.flat_map(|(e, size)| Points::within(e, &size)).collect();
+                    return self.failing.never(&[], &inside);
+                }
+                parameter
+            }
             Source::Equation { equation, component } => {
                 let Some(inside) = self.failing.in_equation(equation, indices) else { return false };
                 let is_zero =

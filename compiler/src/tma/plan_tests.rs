@@ -430,6 +430,9 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         waived: Vec::new(),
         product: None,
         fragment: None,
+        stored: None,
+        multiplied: false,
+        is_of_groups: false,
     };
     crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")
 }

@@ -165,7 +165,7 @@ impl Warp {
                 let barrier = env.mbarriers.at(at)?;
                 let ended = match phase {
                     Slot::Wide(_) => barrier.ended(value)?,
-                    _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32)?,
+                    _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32, &env.clocks)?,
                 };
                 // A wait that fails for no reason orders nothing.
                 let ended = ended && !in_vain;

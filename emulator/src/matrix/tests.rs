@@ -210,8 +210,9 @@ fn models_keep_the_contract_of_dot() {
             and: false,
             round: Round::Nearest,
         };
-        let loss = dot::loss(operand, k as u64, None).unwrap();
-        let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least) };
+        let loss = dot::loss([operand; 2], k as u64, None).unwrap();
+        let [least, _] = loss.least;
+        let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(least) };
         for model in [MatrixModel::Fast, MatrixModel::Ampere, MatrixModel::Hopper] {
             let mut all = Matrices { d: vec![0; m * n], ..Matrices::default() };
             for first in (0..k).step_by(depth) {

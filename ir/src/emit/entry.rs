@@ -321,6 +321,7 @@ impl Entry<'_> {
             }
             StatementKind::Load(load) => self.load(load),
             StatementKind::LoadMatrix(load) => self.load_matrix(load),
+            StatementKind::StoreMatrix(store) => self.store_matrix(store),
             StatementKind::Store(store) => self.store(store),
             StatementKind::StoreDsmemAll(store) => self.spread(store),
             StatementKind::LoadDsmem { rank, load } => self.load_peer(*rank, load),

@@ -10,8 +10,8 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
-    BulkCopy, CpAsync, IndexOp, Load, LoadMatrix, Memory, Op, ParameterKind, Product, Region, StatementKind, Store,
-    TensorPart, Type, Value, ValueId,
+    BulkCopy, CpAsync, IndexOp, Load, LoadMatrix, Matrices, Memory, Op, ParameterKind, Product, Region, StatementKind,
+    Store, StoreMatrix, TensorPart, Type, Value, ValueId,
 };
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
@@ -178,13 +178,10 @@ impl Entry<'_> {
 
     /// A load of matrices by a warp: words, each with the elements that a lane has of one.
     pub(super) fn load_matrix(&mut self, load: &LoadMatrix) {
-        let memory = Memory::Buffer(load.buffer);
-        let element = self.kernel.element(memory).unwrap_or(ElementType::F16);
-        let address = self.address(memory, load.offset);
+        let (element, address, form) = self.matrices(&load.from);
         let results: Vec<ValueId> = load.results().collect();
-        let registers: Vec<RegId> = (0..load.count).map(|_| self.f.reg(ScalarType::B32)).collect();
-        let way = if load.transposed { ".trans" } else { "" };
-        let mnemonic = format!("ldmatrix.sync.aligned.m8n8.x{}{way}.shared.b16", load.count);
+        let registers: Vec<RegId> = (0..load.from.count).map(|_| self.f.reg(ScalarType::B32)).collect();
+        let mnemonic = format!("ldmatrix.{form}");
         self.add(&mnemonic, vec![Operand::vector(registers.iter().copied()), address.into()], None);
         let each = results.len() / registers.len();
         for (word, lanes) in registers.into_iter().zip(results.chunks(each)) {
@@ -200,6 +197,27 @@ impl Entry<'_> {
                 }
             }
         }
+    }
+
+    /// A store of matrices by a warp: words, each with the elements that a lane has of one.
+    pub(super) fn store_matrix(&mut self, store: &StoreMatrix) {
+        let (element, address, form) = self.matrices(&store.to);
+        let parts = Parts { count: store.to.count as usize, memory: ScalarType::B32, register: ScalarType::B32 };
+        let words = self.packed(element, &parts, &store.values);
+        let mut sources = Vec::with_capacity(words.len());
+        for (ty, word) in words {
+            sources.push(self.in_register(ty, word));
+        }
+        self.effect(&format!("stmatrix.{form}"), [address.into(), Operand::vector(sources)]);
+    }
+
+    /// The elements of matrices, where a lane says a row is, and what follows the name of the instruction.
+    fn matrices(&mut self, matrices: &Matrices) -> (ElementType, Address, String) {
+        let memory = Memory::Buffer(matrices.buffer);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F16);
+        let way = if matrices.transposed { ".trans" } else { "" };
+        let form = format!("sync.aligned.m8n8.x{}{way}.shared.b16", matrices.count);
+        (element, self.address(memory, matrices.offset), form)
     }
 
     /// The lanes of a load from an address in a space.
@@ -241,9 +259,7 @@ impl Entry<'_> {
             let parts = parts(element, lanes.len());
             let mut sources = Vec::with_capacity(parts.count);
             for (ty, source) in self.packed(element, &parts, lanes) {
-                // The assembler takes constants, but not as elements of a vector.
-                let constant = !matches!(source, Operand::Reg(_));
-                sources.push(if constant { self.moved(ty, source).into() } else { source });
+                sources.push(self.in_register(ty, source));
             }
             let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
             for address in addresses {
@@ -251,6 +267,11 @@ impl Entry<'_> {
                 self.effect(&mnemonic, [to.into(), group(sources.iter().cloned())]);
             }
         }
+    }
+
+    /// What is stored, as an element of a vector: the assembler takes constants, but not there.
+    fn in_register(&mut self, ty: ScalarType, source: Operand) -> Operand {
+        if matches!(source, Operand::Reg(_)) { source } else { self.moved(ty, source).into() }
     }
 
     /// A copy by the thread. What it does not read becomes zero: the operand `src-size` says how much it reads.

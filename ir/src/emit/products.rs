@@ -24,6 +24,8 @@ pub(super) struct Known {
     origin: Origin,
     /// Bytes that are added to the address.
     bytes: i64,
+    /// Its words: the address is in the first one, which has room for all of shared memory.
+    words: [RegId; 2],
     descriptor: RegId,
 }
 
@@ -70,12 +72,12 @@ impl Entry<'_> {
     /// A product of the matrices that a warp holds.
     pub(super) fn product_of_warp(&mut self, product: &MmaSync) {
         let MmaSync { a, b, .. } = product;
-        let element = self.element_held(a);
-        let sum = MmaSync::sum(element).unwrap_or(ElementType::F32);
-        let depth = Wgmma::depth(element.bytes());
-        let (element_name, sum) = (spelled(element), spelled(sum));
-        let mnemonic = format!("mma.sync.aligned.m16n8k{depth}.row.col.{sum}.{element_name}.{element_name}.{sum}");
-        let [a, b] = [a, b].map(|variables| Operand::vector(self.words(element, variables)));
+        let (left, right) = (self.element_held(a), self.element_held(b));
+        let sum = Wgmma::sum(left, right).unwrap_or(ElementType::F32);
+        let depth = Wgmma::depth(left.bytes());
+        let [sum, of_left, of_right] = [sum, left, right].map(spelled);
+        let mnemonic = format!("mma.sync.aligned.m16n8k{depth}.row.col.{sum}.{of_left}.{of_right}.{sum}");
+        let [a, b] = [(left, a), (right, b)].map(|(element, held)| Operand::vector(self.words(element, held)));
         let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
         let sums = Operand::vector(sums);
         self.emit(&mnemonic, [sums.clone(), a, b, sums]);
@@ -173,15 +175,26 @@ impl Entry<'_> {
         if let Some(known) = self.apart(of_slot, bytes) {
             return known;
         }
-        let first = self.apart(origin, bytes).unwrap_or_else(|| self.first_descriptor(origin, bytes));
         if literal.is_some() {
-            return first;
+            return self.apart(origin, bytes).unwrap_or_else(|| self.first_descriptor(origin, bytes).descriptor);
         }
-        let units = pitch / GRANULE as i64;
-        let slot = self.operand(slot);
-        let descriptor = self.result("mad.wide.u32", ScalarType::B64, [slot, units.into(), first.into()]);
-        self.descriptors.push(Known { origin: of_slot, bytes, descriptor });
-        descriptor
+        let first = self.descriptors.iter().find(|known| known.origin == origin).copied();
+        let first = first.unwrap_or_else(|| self.first_descriptor(origin, bytes));
+        let (units, more) = (pitch / GRANULE as i64, (bytes - first.bytes) / GRANULE as i64);
+        let (slot, [start, high]) = (self.operand(slot), first.words);
+        let mut low = self.result("mad.lo.s32", ScalarType::B32, [slot, units.into(), start.into()]);
+        if more != 0 {
+            low = self.result("add.s32", ScalarType::B32, [low.into(), more.into()]);
+        }
+        self.pair(of_slot, bytes, [low, high]).descriptor
+    }
+
+    /// The descriptor that has two words, known from here on.
+    fn pair(&mut self, origin: Origin, bytes: i64, words: [RegId; 2]) -> Known {
+        let descriptor = self.result("mov.b64", ScalarType::B64, [Operand::vector(words)]);
+        let known = Known { origin, bytes, words, descriptor };
+        self.descriptors.push(known);
+        known
     }
 
     /// Bytes from a slot of a matrix's buffer to the next one.
@@ -207,7 +220,7 @@ impl Entry<'_> {
         })
     }
 
-    fn first_descriptor(&mut self, origin: Origin, bytes: i64) -> RegId {
+    fn first_descriptor(&mut self, origin: Origin, bytes: i64) -> Known {
         let Origin { base, rest, bits, .. } = origin;
         let [low, high] = [bits as u32, (bits >> 32) as u32].map(|word| i64::from(word.cast_signed()));
         let (mut start, _) = self.split(Address { base, offset: 0 });
@@ -218,9 +231,7 @@ impl Entry<'_> {
         let units = self.result("shr.u32", ScalarType::B32, [start.into(), shift.into()]);
         let low = self.result("add.s32", ScalarType::B32, [units.into(), (low + (bytes >> shift)).into()]);
         let high = self.result("mov.b32", ScalarType::B32, [high.into()]);
-        let descriptor = self.result("mov.b64", ScalarType::B64, [Operand::vector([low, high])]);
-        self.descriptors.push(Known { origin, bytes, descriptor });
-        descriptor
+        self.pair(origin, bytes, [low, high])
     }
 
     /// How many descriptors are known here, and how many of them were computed before a loop.

@@ -5,8 +5,8 @@
 //! compile before it has one, and no walker passes it over.
 
 use super::{
-    BufferId, Factor, If, Load, Loop, Matrix, MbarrierId, Memory, Product, Receivers, RegionId, Role, StatementKind,
-    Store, TensorPart, ValueId, VariableId,
+    BufferId, Factor, If, Load, LoadMatrix, Loop, Matrices, Matrix, MbarrierId, Memory, Product, Receivers, RegionId,
+    Role, StatementKind, Store, StoreMatrix, TensorPart, ValueId, VariableId,
 };
 
 /// Most values that a row names one by one.
@@ -110,6 +110,11 @@ impl Access {
 
     const fn by_thread(memory: Memory, kind: AccessKind, elements: Elements) -> Self {
         Self { memory, kind, by: Engine::Thread, of_cluster: false, elements: Some(elements) }
+    }
+
+    const fn of_matrices(matrices: &Matrices, kind: AccessKind) -> Self {
+        let elements = Elements { offset: matrices.offset, lanes: matrices.row, predicate: None };
+        Self::by_thread(Memory::Buffer(matrices.buffer), kind, elements)
     }
 
     fn load(load: &Load) -> Self {
@@ -348,16 +353,18 @@ impl StatementKind {
                 }
             }
             // A lane says where a row is, and others may have its elements.
-            Self::LoadMatrix(load) => {
-                let memory = Memory::Buffer(load.buffer);
-                let elements = Elements { offset: load.offset, lanes: load.row, predicate: None };
-                Effects {
-                    few: few([Some(load.offset)]),
-                    bound: Some((load.first, load.values())),
-                    accesses: [Some(Access::by_thread(memory, AccessKind::Read, elements)), None],
-                    ..none
-                }
-            }
+            Self::LoadMatrix(LoadMatrix { from, first }) => Effects {
+                few: few([Some(from.offset)]),
+                bound: Some((*first, from.values())),
+                accesses: [Some(Access::of_matrices(from, AccessKind::Read)), None],
+                ..none
+            },
+            Self::StoreMatrix(StoreMatrix { to, values }) => Effects {
+                few: few([Some(to.offset)]),
+                many: values,
+                accesses: [Some(Access::of_matrices(to, AccessKind::Write)), None],
+                ..none
+            },
             Self::MmaSync(product) => Effects { adds: Some(Product::MmaSync(product)), ..none },
             Self::LifetimeStart { slot, .. } => Effects { few: few([Some(*slot)]), ..none },
             Self::MbarrierExpectTx { barrier, slot: at, .. } | Self::CpAsyncMbarrierArrive { barrier, slot: at } => {
@@ -416,7 +423,8 @@ impl StatementKind {
             Self::CpAsync(fetch) => return Some(&mut fetch.buffer),
             Self::BulkCopy(transfer) => return Some(&mut transfer.buffer),
             Self::LifetimeStart { buffer, .. } => return Some(buffer),
-            Self::LoadMatrix(load) => return Some(&mut load.buffer),
+            Self::LoadMatrix(load) => return Some(&mut load.from.buffer),
+            Self::StoreMatrix(store) => return Some(&mut store.to.buffer),
             Self::Let(_)
             | Self::Declare(..)
             | Self::Set(..)

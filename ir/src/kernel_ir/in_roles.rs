@@ -118,7 +118,12 @@ impl InRoles {
 
     /// Whether a role runs a region, not all threads of the block.
     pub fn is_in_role(&self, region: RegionId) -> bool {
-        self.of_regions.get(region.index()).copied().flatten().is_some()
+        self.role(region).is_some()
+    }
+
+    /// The role that runs a region.
+    pub fn role(&self, region: RegionId) -> Option<usize> {
+        self.of_regions.get(region.index()).copied().flatten()
     }
 
     /// Who writes a buffer, and who reads it; copies by the accelerator are those of who starts them.

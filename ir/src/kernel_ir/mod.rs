@@ -56,7 +56,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `values`, `statements` | types, operations and statements |
-//! | `products` | products of matrices: which thread has which element; loads of what warps multiply |
+//! | `products` | products of matrices: which thread has which element; matrices that warps load and store |
 //! | `builder`, `reduction` | makes values and statements; the steps of reductions and what they start from |
 //! | `effects` | what each statement does, in one table: operands, accesses, what is inside it |
 //! | `facts` | ranges of index integers, agreement between threads |
@@ -91,7 +91,7 @@ pub use builder::{Builder, Guard, Unbalanced};
 pub use effects::{Access, AccessKind, AndMore, Effects, Elements, Engine, Few, Inside, Operands, Regions};
 pub use facts::{Facts, Range};
 pub use in_roles::{InRoles, Users};
-pub use products::{Factor, LoadMatrix, Matrix, MmaSync, Product, Wgmma};
+pub use products::{Factor, LoadMatrix, Matrices, Matrix, MmaSync, Product, StoreMatrix, Wgmma};
 pub use register_pressure::{Held, held};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;

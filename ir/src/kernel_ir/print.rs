@@ -1,4 +1,6 @@
 //! Text of a kernel for readers: `explain`, `inspect`, tests. Values are numbered in the order of the text.
+//!
+//! This file is longer than 500 lines: one arm a statement and an operation.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -6,9 +8,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, Factor, IndexOp, Kernel, Matrix, Mbarrier, MbarrierId, Memory,
-    MmaSync, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind, TensorPart, Type,
-    UnaryOp, Value, ValueId, VariableId, Wgmma, Workspace,
+    AtomicOp, AtomicUpdate, Buffer, CpAsync, Evict, Factor, IndexOp, Kernel, Matrices, Matrix, Mbarrier, MbarrierId,
+    Memory, MmaSync, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Shift, Statement, StatementKind,
+    TensorPart, Type, UnaryOp, Value, ValueId, VariableId, Wgmma, Workspace,
 };
 
 impl Display for Kernel {
@@ -94,6 +96,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Store(_)
+            | StatementKind::StoreMatrix(_)
             | StatementKind::StoreDsmemAll(_)
             | StatementKind::AtomicUpdate(_)
             | StatementKind::BarSync
@@ -166,9 +169,10 @@ impl Printer<'_> {
             }
             StatementKind::LoadMatrix(load) => {
                 let results: Vec<_> = load.results().collect();
-                let way = if load.transposed { ", transposed" } else { "" };
-                let place = self.place(Memory::Buffer(load.buffer), load.offset);
-                writeln!(f, "{} = {} matrices of rows at {place}{way}", self.list(&results), load.count)
+                writeln!(f, "{} = {}", self.list(&results), self.matrices(load.from))
+            }
+            StatementKind::StoreMatrix(store) => {
+                writeln!(f, "{} = {}", self.matrices(store.to), self.list(&store.values))
             }
             StatementKind::Store(store) => {
                 writeln!(f, "{} = {}", self.place(store.memory, store.offset), self.list(&store.values))
@@ -346,6 +350,11 @@ impl Printer<'_> {
 
     fn ty(&self, value: ValueId) -> Type {
         self.kernel.value(value).ty
+    }
+
+    fn matrices(&self, Matrices { buffer, offset, count, transposed, .. }: Matrices) -> String {
+        let way = if transposed { ", transposed" } else { "" };
+        format!("{count} matrices of rows at {}{way}", self.place(Memory::Buffer(buffer), offset))
     }
 
     fn place(&self, memory: Memory, offset: ValueId) -> String {

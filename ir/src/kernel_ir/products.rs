@@ -1,4 +1,4 @@
-//! Products of matrices by tensor cores, and the loads of what warps multiply: which thread has which element.
+//! Products of matrices by tensor cores, and matrices that warps load and store: which thread has which element.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::target::WARP;
@@ -81,7 +81,9 @@ impl Wgmma {
     /// Bytes of a register with elements of a factor.
     pub const FACTOR_REGISTER: u32 = 4;
 
-    /// The type of the sum of products of such factors; none if there is no instruction (PTX manual 9.7.15.2).
+    /// The type of the sum of products of such factors, of warpgroups and of warps; none if there is no instruction
+    /// (PTX manual 9.7.15.2 and 9.7.14.5). Warps multiply 8-bit floats from compute capability 8.9 on, others from 8.0
+    /// on.
     pub const fn sum(left: ElementType, right: ElementType) -> Option<ElementType> {
         use ElementType::{Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
         match (left, right) {
@@ -137,11 +139,11 @@ impl Wgmma {
     }
 }
 
-/// A load of 1, 2 or 4 matrices of a buffer in shared memory by each warp, of eight rows of [`LoadMatrix::ROW`] bytes
-/// each (PTX manual 9.7.14.5.15, `ldmatrix`). Lane 4·r + q has the q-th four bytes of row r of each matrix; transposed,
-/// which elements of 2 bytes can be, it has the elements r of rows 2·q and 2·q + 1.
+/// 1, 2 or 4 matrices of a buffer in shared memory that a warp accesses together, of eight rows of [`Matrices::ROW`]
+/// bytes each (PTX manual 9.7.14.5.15, `ldmatrix`; 9.7.14.5.16, `stmatrix`). Lane 4·r + q has the q-th four bytes of
+/// row r of each matrix; transposed, which elements of 2 bytes can be, it has the elements r of rows 2·q and 2·q + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadMatrix {
+pub struct Matrices {
     /// The buffer.
     pub buffer: BufferId,
     /// Of lane 8·i + r where row r of matrix i starts: an index integer, in elements from the start of the buffer, at a
@@ -153,17 +155,15 @@ pub struct LoadMatrix {
     pub row: u32,
     /// Whether it is the transposed matrices that lanes have.
     pub transposed: bool,
-    /// The first of the values that a lane has, those of one matrix after those of the one before.
-    pub first: ValueId,
 }
 
-impl LoadMatrix {
+impl Matrices {
     /// Rows of a matrix.
     pub const ROWS: u32 = 8;
     /// Bytes of a row.
     pub const ROW: u32 = 16;
 
-    /// How many values a lane has.
+    /// How many values a lane has, those of one matrix after those of the one before.
     pub const fn values(&self) -> u32 {
         self.count * self.each()
     }
@@ -173,18 +173,43 @@ impl LoadMatrix {
         self.row * Self::ROWS / WARP
     }
 
-    /// The values.
-    pub fn results(&self) -> impl Iterator<Item = ValueId> + use<> {
-        (self.first.0..self.first.0 + self.values()).map(ValueId)
+    /// Lanes that say where a row is which no other one says.
+    pub const fn lanes(&self) -> u32 {
+        self.count * Self::ROWS
     }
 
-    /// Where a lane's value with a number comes from: the lane that says the row, and the element in it.
+    /// Where a lane's value with a number lies: the lane that says the row, and the element in it.
     pub const fn source(&self, lane: u32, value: u32) -> (u32, u32) {
         let each = self.each();
         let (matrix, own) = (value / each, each * (lane % 4) + value % each);
         let (row, element) = if self.transposed { (own, lane / 4) } else { (lane / 4, own) };
         (Self::ROWS * matrix + row, element)
     }
+}
+
+/// A load of matrices by each warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadMatrix {
+    /// What is loaded.
+    pub from: Matrices,
+    /// The first of the values that a lane has.
+    pub first: ValueId,
+}
+
+impl LoadMatrix {
+    /// The values.
+    pub fn results(&self) -> impl Iterator<Item = ValueId> + use<> {
+        (self.first.0..self.first.0 + self.from.values()).map(ValueId)
+    }
+}
+
+/// A store of matrices by each warp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreMatrix {
+    /// Where they go.
+    pub to: Matrices,
+    /// The values that a lane has.
+    pub values: Vec<ValueId>,
 }
 
 /// A product of matrices in the registers of a warp, of [`MmaSync::ROWS`] rows, [`MmaSync::COLUMNS`] columns and
@@ -207,17 +232,6 @@ impl MmaSync {
     pub const COLUMNS: u32 = 8;
     /// Variables of a thread that it adds to.
     pub const SUMS: u32 = Self::ROWS * Self::COLUMNS / WARP;
-
-    /// The type of the sum of products of elements of a type; none if there is no instruction for compute capability
-    /// 8.0 (PTX manual 9.7.14.5).
-    pub const fn sum(element: ElementType) -> Option<ElementType> {
-        use ElementType::{Bf16, F16, F32, I8, I32, Tf32, U8};
-        match element {
-            F16 | Bf16 | Tf32 => Some(F32),
-            I8 | U8 => Some(I32),
-            _ => None,
-        }
-    }
 
     /// The variables that it adds to.
     pub fn all(&self) -> impl Iterator<Item = VariableId> + use<> {

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::target::WARP;
 
-use super::{BufferId, LoadMatrix, MbarrierId, Memory, MmaSync, RegionId, ValueId, VariableId, Wgmma};
+use super::{BufferId, LoadMatrix, MbarrierId, Memory, MmaSync, RegionId, StoreMatrix, ValueId, VariableId, Wgmma};
 
 /// A sequence of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,6 +176,8 @@ pub enum StatementKind {
     Wgmma(Wgmma),
     /// Each warp loads matrices whose rows lanes say.
     LoadMatrix(LoadMatrix),
+    /// Each warp stores matrices to rows that lanes say.
+    StoreMatrix(StoreMatrix),
     /// Each warp adds a product of matrices that its threads hold to variables of theirs.
     MmaSync(MmaSync),
     /// Products that are started after it find in variables what their threads gave these before. Between products that

@@ -13,7 +13,9 @@ use super::row::{Known, Row};
 use super::run::{Outcome, Run};
 use super::shared::Fault;
 use super::violation::Kind;
-use crate::kernel_ir::{BufferId, CpAsync, Kernel, Load, LoadMatrix, Memory, Op, Store, Type, ValueId};
+use crate::kernel_ir::{
+    BufferId, CpAsync, Kernel, Load, LoadMatrix, Matrices, Memory, Op, Store, StoreMatrix, Type, ValueId,
+};
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
 pub(super) const TILE_ALIGNMENT: u64 = 128;
@@ -45,6 +47,13 @@ pub(super) fn misaligned(memory: u64, begin: u64, bytes: u64) -> Option<Fault> {
     let width = bytes.min(GRANULE);
     let divides = memory.is_multiple_of(width) && begin.is_multiple_of(width);
     (!divides).then(|| (Kind::Misaligned, format!("its address is no multiple of {width}")))
+}
+
+/// Where the element is that a thread has in a value with a number, of matrices whose rows are known.
+fn place(matrices: &Matrices, rows: &[Known], thread: usize, value: u32) -> Option<i64> {
+    let lane = thread % WARP as usize;
+    let (row, element) = matrices.source(lane as u32, value);
+    Some(rows.get(thread - lane + row as usize).copied().flatten()? + i64::from(element))
 }
 
 impl Run<'_> {
@@ -205,29 +214,47 @@ impl Run<'_> {
 
     /// A load of matrices by each warp. Each lane reads a row, whose elements others have.
     pub(super) fn load_matrix(&mut self, load: &LoadMatrix, active: &Active) -> Outcome {
-        let memory = Memory::Buffer(load.buffer);
-        let rank = self.me.id.rank;
-        let mut rows: Vec<Known> = vec![None; self.threads];
-        for thread in active.threads() {
-            if let Some(at) = self.offset(memory, load.offset, thread, active)? {
-                self.access_in(rank, memory, at, load.row, thread, active, Touch::Read)?;
-                rows[thread] = Some(at);
-            }
-        }
+        let (memory, rank) = (Memory::Buffer(load.from.buffer), self.me.id.rank);
+        let rows = self.rows(&load.from, active, Touch::Read)?;
         if self.data.is_none() {
             load.results().for_each(|value| self.me.values[value.index()] = Row::UNKNOWN);
             return Ok(());
         }
         for thread in active.threads() {
-            let (lane, first) = (thread as u32 % WARP, thread - thread % WARP as usize);
             for (n, value) in (0..).zip(load.results()) {
-                let (row, element) = load.source(lane, n);
-                let at = rows.get(first + row as usize).copied().flatten();
-                let known = at.and_then(|at| self.datum(rank, memory, at + i64::from(element)));
+                let known = place(&load.from, &rows, thread, n).and_then(|at| self.datum(rank, memory, at));
                 self.bring(value, thread, known);
             }
         }
         Ok(())
+    }
+
+    /// A store of matrices by each warp. Each lane that says a row writes it, with elements that others have.
+    pub(super) fn store_matrix(&mut self, store: &StoreMatrix, active: &Active) -> Outcome {
+        let (memory, rank) = (Memory::Buffer(store.to.buffer), self.me.id.rank);
+        let rows = self.rows(&store.to, active, Touch::Write(false))?;
+        for thread in active.threads() {
+            for (n, value) in (0..).zip(&store.values) {
+                if let Some(at) = place(&store.to, &rows, thread, n) {
+                    let known = self.me.values[value.index()].of(thread);
+                    self.set_datum(rank, memory, at, known);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the rows of matrices are that threads say, which each of them accesses.
+    fn rows(&mut self, matrices: &Matrices, active: &Active, touch: Touch) -> Outcome<Vec<Known>> {
+        let memory = Memory::Buffer(matrices.buffer);
+        let mut rows: Vec<Known> = vec![None; self.threads];
+        for thread in active.threads().filter(|thread| (*thread as u32 % WARP) < matrices.lanes()) {
+            if let Some(at) = self.offset(memory, matrices.offset, thread, active)? {
+                self.access(memory, at, matrices.row, thread, active, touch)?;
+                rows[thread] = Some(at);
+            }
+        }
+        Ok(rows)
     }
 
     /// A thread has a value; in a run with data.

@@ -18,8 +18,8 @@ use super::shared::{self, Fault};
 use super::values::mix;
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BulkCopy, CpAsync, If, IndexOp, Kernel, Load, Loop, Memory, Op, Product, Range, Receivers, RegionId, Role,
-    StatementKind, Store, TensorPart, Type, ValueId,
+    BulkCopy, CpAsync, If, IndexOp, Kernel, Load, Loop, Matrices, Memory, Op, Product, Range, Receivers, RegionId,
+    Role, StatementKind, Store, TensorPart, Type, ValueId,
 };
 use tilewright_kernel::algorithm::Binary;
 
@@ -162,8 +162,12 @@ impl Path<'_> {
                 }
                 StatementKind::Load(load) => self.load(load, maybe)?,
                 StatementKind::LoadMatrix(load) => {
-                    self.access(Memory::Buffer(load.buffer), load.offset, load.row, maybe)?;
+                    self.matrices(&load.from, maybe)?;
                     load.results().for_each(|value| self.values[value.index()] = Seen::DATA);
+                }
+                StatementKind::StoreMatrix(store) => {
+                    store.values.iter().try_for_each(|value| self.matters(*value).map(drop))?;
+                    self.matrices(&store.to, maybe)?;
                 }
                 StatementKind::LoadDsmem { rank, load } => {
                     self.matters(*rank)?;
@@ -419,6 +423,11 @@ impl Path<'_> {
             self.matters(*value)?;
         }
         self.access(store.memory, store.offset, store.values.len() as u32, maybe)
+    }
+
+    /// The row that a thread says, if nobody says another one.
+    fn matrices(&self, matrices: &Matrices, maybe: bool) -> Outcome {
+        self.access(Memory::Buffer(matrices.buffer), matrices.offset, matrices.row, maybe)
     }
 
     fn fetch(&self, fetch: &CpAsync, maybe: bool) -> Outcome {

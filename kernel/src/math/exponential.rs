@@ -227,6 +227,11 @@ const SHAPE: Format<f32, u32> = Format {
     minus_infinity: f32::NEG_INFINITY,
 };
 
+/// Where `exp` clamps its argument.
+pub(super) fn range() -> (f64, f64) {
+    (SHAPE.exp_range.0.into(), SHAPE.exp_range.1.into())
+}
+
 /// eˣ over all of f32.
 pub fn exp<O: Single>(o: &mut O, x: O::F) -> O::F {
     exp_in(o, x, &SHAPE)

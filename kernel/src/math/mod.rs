@@ -54,6 +54,16 @@ pub use ops::{Double, Ops, Single};
 pub use trigonometric::{cos, sin};
 
 use crate::algorithm::Unary;
+use crate::element::ElementType;
+
+/// Where [`exp`] of a type clamps its argument.
+pub fn exp_range(ty: ElementType) -> Option<(f64, f64)> {
+    match ty {
+        ElementType::F32 => Some(exponential::range()),
+        ElementType::F64 => Some(double::exp_range()),
+        _ => None,
+    }
+}
 
 /// √x, correctly rounded: √−0 = −0, NaN below 0. f32 or f64.
 pub fn sqrt<O: Ops>(o: &mut O, x: O::F) -> O::F {

@@ -5,10 +5,12 @@
 //! where there is one point only, over blocks of its own innermost axis. What does not depend on a reduction's axes is
 //! evaluated outside it.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_kernel::algorithm::{Binary, Index, IndexId, Run, Source, Value, ValueId};
+use tilewright_kernel::online::Chain;
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo};
 
 use super::arith::{self, Undefined, Widen};
@@ -26,6 +28,8 @@ pub(super) type Eval<T> = Result<T, Fail>;
 pub(super) struct Evaluator<'a> {
     pub(super) kernel: &'a KernelInfo,
     pub(super) algorithm: &'a Algorithm,
+    /// Online sums with the extremes that they follow.
+    pub(super) chains: BTreeMap<ValueId, Chain>,
     pub(super) free: Free,
     pub(super) dims: &'a [i64],
     /// Value of each scalar parameter, one entry.

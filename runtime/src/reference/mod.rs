@@ -31,6 +31,9 @@ mod tensor;
 mod tests;
 mod winner;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use column::Column;
 use eval::{BLOCK, Evaluator, Work};
 pub use interval::Interval;
@@ -38,8 +41,9 @@ use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Width};
 use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
-use tilewright_kernel::algorithm::Equation;
+use tilewright_kernel::algorithm::{Algorithm, Equation, Order, Value, ValueId};
 use tilewright_kernel::info::{ParameterKind, Role};
+use tilewright_kernel::online::{self, Chain};
 use tilewright_kernel::{KernelInfo, rules, workers};
 
 use crate::error::{Error, ReferenceError, Refusal, Result};
@@ -92,17 +96,19 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
             }
         }
     }
+    let (algorithm, chains) = chains(&kernel.algorithm);
     let mut evaluator = Evaluator {
         kernel,
-        algorithm: &kernel.algorithm,
-        free: Free::of(&kernel.algorithm),
+        algorithm: &algorithm,
+        chains,
+        free: Free::of(&algorithm),
         dims: &plan.dims,
         scalars,
         parameters,
         equations: Vec::new(),
         work: Work::new(work),
     };
-    let depth = scope::depth(&kernel.algorithm);
+    let depth = scope::depth(&algorithm);
     if depth > DEEPEST {
         let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
         return Err(failure(failed(kernel, "the algorithm", message)));
@@ -111,6 +117,21 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
     let outputs = workers::with_stack(STACK, || evaluator.outputs());
     let outputs = outputs.map_err(|error| failure(failed(kernel, "the host", error.to_string())))?.map_err(failure)?;
     Ok(Reference::new(kernel.name.to_string(), outputs))
+}
+
+/// The chains of online sums, by the sum, with the algorithm that their parts are in.
+fn chains(algorithm: &Algorithm) -> (Cow<'_, Algorithm>, BTreeMap<ValueId, Chain>) {
+    let (mut all, mut chains) = (Cow::Borrowed(algorithm), BTreeMap::new());
+    for (at, equation) in algorithm.equations.iter().enumerate() {
+        let component = algorithm.components[equation.components.range()].first();
+        let Some(sum) = component.map(|component| component.value) else { continue };
+        if let Value::Reduce { order: Order::Online, .. } = algorithm.values[sum as usize]
+            && let Ok(chain) = online::chain_of(all.to_mut(), at as u16)
+        {
+            chains.insert(sum, chain);
+        }
+    }
+    (all, chains)
 }
 
 fn failed(kernel: &KernelInfo, place: &str, message: String) -> ReferenceError {

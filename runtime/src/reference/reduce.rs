@@ -5,6 +5,8 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Order, Reduction};
 
+use tilewright_kernel::online::Chain;
+
 use super::arith::{self, limits};
 use super::column::{Column, Range};
 use super::interval::Format;
@@ -45,7 +47,13 @@ pub(super) enum Along {
 
 impl Accumulator {
     /// For `points` results; `None` if the type does not have the reduction.
-    pub(super) fn new(op: Reduction, order: Order, element: ElementType, points: usize) -> Option<Self> {
+    pub(super) fn new(
+        op: Reduction,
+        order: Order,
+        chain: Option<&Chain>,
+        element: ElementType,
+        points: usize,
+    ) -> Option<Self> {
         let format = Format::of(element);
         if element.is_float() && format.is_none() {
             return None;
@@ -58,7 +66,7 @@ impl Accumulator {
                 let product = op == Reduction::Prod;
                 Self::Ordered { product, element, value: Column::Float(vec![if product { 1.0 } else { 0.0 }; points]) }
             }
-            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format, order)),
+            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, (format, element), (order, chain))),
             (Reduction::Prod, Some(format)) => Self::Prod(vec![Prod::default(); points], format),
             (Reduction::Max, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::NEG_INFINITY; points])),
             (Reduction::Min, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::INFINITY; points])),

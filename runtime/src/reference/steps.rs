@@ -3,6 +3,7 @@
 
 use tilewright_kernel::algorithm::{AxisId, Binary, Order, Reduction, Run, Value, ValueId};
 use tilewright_kernel::dot;
+use tilewright_kernel::online::Chain;
 
 use super::column::{Column, joint, map2};
 use super::eval::{BLOCK, Eval, Evaluator, Single};
@@ -70,8 +71,9 @@ impl Evaluator<'_> {
             return Err(format!("{op:?} over {} axes", axes.len()));
         }
         let element = self.element(body);
+        let chain = self.chains.get(&id).filter(|_| order == Order::Online);
         let accumulator = |points: usize| {
-            Accumulator::new(op, order, element, points)
+            Accumulator::new(op, order, chain, element, points)
                 .ok_or_else(|| format!("the host cannot evaluate: {op:?} of {element}"))
         };
         let bound = self.free.axis_list(axes);
@@ -83,7 +85,7 @@ impl Evaluator<'_> {
             self.walk(axes, &mut inside, &mut |inside, axis, lower, upper| {
                 for value in lower..upper {
                     inside.place(axis, Place::At(value));
-                    let (term, sizes) = self.term(order, body, inside, active)?;
+                    let (term, sizes) = self.term((order, chain), body, inside, active)?;
                     accumulator.take((&term, sizes.as_deref()), Along::Points, inside.points, value, active);
                 }
                 Ok(())
@@ -108,7 +110,7 @@ impl Evaluator<'_> {
                 while start < upper {
                     let count = (upper - start).min(BLOCK as i64) as usize;
                     inside.run(axis, start, count);
-                    let (terms, sizes) = self.term(order, body, inside, None)?;
+                    let (terms, sizes) = self.term((order, chain), body, inside, None)?;
                     accumulator.take((&terms, sizes.as_deref()), Along::Terms, count, start, None);
                     start += count as i64;
                 }
@@ -123,31 +125,40 @@ impl Evaluator<'_> {
         Ok(results)
     }
 
-    /// The terms of a reduction, and the magnitudes with which those of a `dot` count (see [`dot`]).
+    /// The terms of a reduction, and the magnitudes with which those of a `dot` count (see [`dot`]), or what the
+    /// exponentials of an online sum are multiplied with.
     fn term(
         &self,
-        order: Order,
+        (order, chain): (Order, Option<&Chain>),
         body: ValueId,
         scope: &Scope<'_>,
         active: Option<&[bool]>,
     ) -> Eval<(Single, Option<Vec<f64>>)> {
         let terms = self.one(body, scope, active)?;
-        let Order::Dot { operand, promote } = order else { return Ok((terms, None)) };
+        if let Some(chain) = chain {
+            let weights = self.one(chain.weight, scope, active)?;
+            let most = |i: usize| {
+                let set = weights.interval(i);
+                if set.nan || set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
+            };
+            return Ok((terms, Some((0..weights.len()).map(most).collect())));
+        }
+        let Order::Dot { operands, promote } = order else { return Ok((terms, None)) };
         let (Some(loss), Some(&Value::Binary(Binary::Mul, a, b))) =
-            (dot::loss(operand, 1, promote), self.algorithm.values.get(body as usize))
+            (dot::loss(operands, 1, promote), self.algorithm.values.get(body as usize))
         else {
             return Ok((terms, None));
         };
         let (a, b) = (self.one(a, scope, active)?, self.one(b, scope, active)?);
-        let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least) };
+        let size = |n: usize, x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least[n]) };
         let sizes = match (&*a, &*b) {
-            (Column::Float(a), Column::Float(b)) => map2(a, b, |x, y| size(x) * size(y)),
+            (Column::Float(a), Column::Float(b)) => map2(a, b, |x, y| size(0, x) * size(1, y)),
             _ => {
-                let most = |column: &Column, i: usize| {
+                let most = |n: usize, column: &Column, i: usize| {
                     let set = column.interval(i);
-                    size(set.lo).max(size(set.hi))
+                    size(n, set.lo).max(size(n, set.hi))
                 };
-                (0..joint(&[a.len(), b.len()])).map(|i| most(&a, i) * most(&b, i)).collect()
+                (0..joint(&[a.len(), b.len()])).map(|i| most(0, &a, i) * most(1, &b, i)).collect()
             }
         };
         Ok((terms, Some(sizes)))

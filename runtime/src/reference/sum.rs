@@ -12,11 +12,15 @@
 //! `unordered` sum may be added up in memory, where operands and results of `f32` that are subnormal count as zeros
 //! (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
 //!
+//! An `online` sum may be corrected where an extreme changes, [`online::loss`]: it is never exact, and partial sums may
+//! reach the sum of what exponentials are multiplied with.
+//!
 //! A `dot` of narrow types has a contract of its own, [`dot::loss`], with other magnitudes and fewer exact sums.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Order;
 use tilewright_kernel::dot::{self, Loss};
+use tilewright_kernel::online::{self, Chain};
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
@@ -40,23 +44,28 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn new(points: usize, format: Format, order: Order) -> Self {
+    pub(super) fn new(
+        points: usize,
+        (format, element): (Format, ElementType),
+        (order, chain): (Order, Option<&Chain>),
+    ) -> Self {
         let zeros = vec![0.0; points];
         let each = vec![Sum::default(); points];
         let unordered = order == Order::Unordered;
         let lost = if unordered && format == Format::F32 { 3.0 * f64::from(f32::MIN_POSITIVE) } else { 0.0 };
         let dot = match order {
-            Order::Dot { operand, promote } if dot::loss(operand, 1, promote).is_some() => Some((operand, promote)),
+            Order::Dot { operands, promote } if dot::loss(operands, 1, promote).is_some() => Some((operands, promote)),
             _ => None,
         };
         // Products that underflow in `f32` do not in a tensor core.
         let lost = match dot {
-            Some((ElementType::Bf16 | ElementType::Tf32, _)) => 2.0 * Format::F32.min_positive(),
+            Some(([ElementType::Bf16 | ElementType::Tf32, _], _)) => 2.0 * Format::F32.min_positive(),
             _ => lost,
         };
         let kept =
-            dot.and_then(|(operand, promote)| dot::loss(operand, 1, promote)).map(|loss| loss.kept.cast_signed());
-        let rule = Rule { format, lost, dot, bits: kept.unwrap_or(format.precision()) };
+            dot.and_then(|(operands, promote)| dot::loss(operands, 1, promote)).map(|loss| loss.kept.cast_signed());
+        let online = chain.map(|chain| (chain.clone(), element));
+        let rule = Rule { format, lost, dot, online, bits: kept.unwrap_or(format.precision()) };
         Self { each, rule, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
     }
 
@@ -69,6 +78,15 @@ impl Sums {
         active: Option<&[bool]>,
     ) {
         self.taken += 1;
+        if self.rule.online.is_some() {
+            for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
+                let set = terms.interval(i);
+                let sum = &mut self.each[if along == Along::Points { i } else { 0 }];
+                sum.take_set(set, magnitude(set), &self.rule);
+                sum.weight += sizes.map_or(0.0, |sizes| pick(sizes, i));
+            }
+            return;
+        }
         let format = self.rule.format;
         let size = |i: usize| sizes.map(|sizes| pick(sizes, i));
         // Looked at now and then: the answer changes once.
@@ -133,8 +151,10 @@ struct Rule {
     format: Format,
     /// What an addition may lose besides rounding.
     lost: f64,
-    /// The type of the factors of a `dot` with a contract, and its `promote`.
-    dot: Option<(ElementType, Option<u32>)>,
+    /// The extreme that an `online` sum follows, and its type.
+    online: Option<(Chain, ElementType)>,
+    /// The types of the factors of a `dot` with a contract, and its `promote`.
+    dot: Option<([ElementType; 2], Option<u32>)>,
     /// Sums of multiples of q are exact up to q · 2^`bits`.
     bits: i32,
 }
@@ -159,6 +179,8 @@ struct Sum {
     rest: f64,
     /// Sum of the largest magnitudes.
     magnitude: f64,
+    /// Sum of what exponentials are multiplied with, of an `online` sum.
+    weight: f64,
     /// Largest power of two that divides all terms, if it may still matter.
     quantum: Option<f64>,
     /// Every term was one value.
@@ -182,6 +204,7 @@ impl Default for Sum {
             hi: 0.0,
             rest: 0.0,
             magnitude: 0.0,
+            weight: 0.0,
             quantum: Some(f64::INFINITY),
             exact: true,
             any: false,
@@ -278,7 +301,7 @@ impl Sum {
     }
 
     fn finish(&self, rule: &Rule) -> Interval {
-        let Rule { format, lost, dot, .. } = *rule;
+        let Rule { format, lost, dot, ref online, .. } = *rule;
         let hi = if self.exact { self.lo } else { self.hi };
         if self.any {
             return Interval::ALL;
@@ -291,18 +314,23 @@ impl Sum {
             return Interval::exact(0.0);
         }
         let n = self.count as f64;
+        let corrected = online.as_ref().and_then(|(chain, element)| online::loss(chain, *element, self.count));
+        if corrected.is_some() && self.weight > format.max() / 2.0 {
+            return Interval::ALL;
+        }
         // Multiples of a normal number have no subnormal sums.
         let lost = if self.quantum.is_some_and(|q| q >= f64::from(f32::MIN_POSITIVE)) { 0.0 } else { n * lost };
         let all_fit = self.quantum.is_some() && self.magnitude <= format.max();
-        let exactly = lost == 0.0 && self.exact && (self.count <= 2 && dot.is_none() || all_fit);
+        let exactly = corrected.is_none() && lost == 0.0 && self.exact && (self.count <= 2 && dot.is_none() || all_fit);
         if exactly {
             // Two terms are rounded once; more of them were found to need no rounding. A sum of zeros is +0.
             let value = format.operate(|| self.lo, || self.lo as f32);
             return Interval::exact(if value == 0.0 { 0.0 } else { value });
         }
-        let relative = match dot.and_then(|(operand, promote)| dot::loss(operand, self.count, promote)) {
+        let lost = lost + corrected.map_or(0.0, |loss| loss.underflow * self.weight);
+        let relative = match dot.and_then(|(operands, promote)| dot::loss(operands, self.count, promote)) {
             Some(Loss { relative, .. }) => relative,
-            None => (n - 1.0) * format.unit_roundoff(),
+            None => corrected.map_or((n - 1.0) * format.unit_roundoff(), |loss| loss.relative),
         };
         let roundings = relative * self.magnitude;
         // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part

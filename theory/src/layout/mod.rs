@@ -317,6 +317,16 @@ impl<S: Copy + PartialEq, T: Copy + PartialEq> Layout<S, T> {
         }
     }
 
+    /// The same as an expression, before chunks are exchanged.
+    pub fn expression(&self, target: T, source: &dyn Fn(S) -> Expr) -> Expr {
+        let own = self.digits.iter().zip(&self.source_paths).filter(|(digit, _)| digit.target == target);
+        own.fold(Expr::constant(0), |place, (digit, path)| {
+            let of = digit.source.filter(|_| digit.extent != 1);
+            let moved = of.map_or_else(|| Expr::constant(0), |of| path.expression(&source(of)).scale(digit.stride));
+            place.add(&moved).add(&Expr::constant(digit.low))
+        })
+    }
+
     /// Whether no two values of the digits have one place.
     pub fn is_one_to_one(&self) -> bool {
         self.digits.iter().enumerate().all(|(n, digit)| {

@@ -118,6 +118,8 @@ fn sources_are_taken_apart_by_their_units() {
                 .sum();
             let found = layout.place(&mut Numbers(&[]), (), &|source: usize| values[source]);
             assert_eq!(found, place, "{layout:?}: {values:?}");
+            let expression = layout.expression((), &|source: usize| Expr::constant(values[source]));
+            assert_eq!(expression.as_constant(), Some(place), "{layout:?}: {values:?}");
             assert!(!seen.contains(&place), "{layout:?}: {values:?} is where another one is");
             seen.push(place);
             let found = normal.place(&mut Numbers(&[]), (), &|source: usize| values[source]);

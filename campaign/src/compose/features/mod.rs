@@ -80,6 +80,7 @@ pub const FEATURES: &[&str] = &[
     "roles-three",
     "role-chain",
     "role-regs",
+    "alternate",
     "role-stores",
     "both-ways",
     "copies-of-one",

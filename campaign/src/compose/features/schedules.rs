@@ -102,6 +102,7 @@ fn roles(kernel: &Kernel, add: &mut dyn FnMut(bool, &'static str)) {
     if let Some(roles) = kernel.launch.iter().find(|item| item.starts_with("roles")) {
         add(roles.matches(": ").count() > 2, "roles-three");
         add(roles.contains("regs"), "role-regs");
+        add(roles.contains("alternate"), "alternate");
     }
     let role = |s: &Schedule| s.clauses.iter().find(|c| c.starts_with("by ")).cloned().filter(|r| r != "by math");
     for schedule in &kernel.schedules {

@@ -3,8 +3,9 @@
 use super::Plan;
 use super::nest::Units;
 use crate::compose::ast::Schedule;
+use crate::rng::Rng;
 
-/// A role: its name, its unit, its threads.
+/// A role: its name, its units, the threads that run a tile.
 type Role = (&'static str, String, i64);
 
 /// The roles that a kernel may have; those that run nothing are left out of it.
@@ -39,6 +40,7 @@ impl Plan<'_> {
             "roles-three",
             "role-chain",
             "role-regs",
+            "alternate",
             "role-stores",
             "ring-grid",
             "beside-role",
@@ -52,18 +54,25 @@ impl Plan<'_> {
             0 if registers || self.rng.chance(40) => format!("{} warpgroup", warps / 4),
             _ => format!("{warps} warp"),
         };
+        // Each warpgroup is then all of the role for its tiles.
+        let alternates = total == 128 && self.chance(25, &["alternate"]);
+        self.persistent |= alternates && self.rng.chance(95);
+        let in_turn = |rng: &mut Rng| format!("{} warpgroup alternate", rng.pick(&[2, 2, 3]));
+        let own = if alternates { in_turn(self.rng) } else { own };
         let mut all: Vec<Role> = vec![("math", own.clone(), total)];
         for name in ["mid", "load", "save"] {
             // As many threads as `math` has may run an output beside one of it.
             let alike = name == "mid" && self.chance(30, &["beside-role"]);
             let (unit, threads) = match self.rng.below(4) {
-                _ if alike => (own.as_str(), total),
-                _ if registers => ("warpgroup", 128),
-                0 => ("2 warp", 64),
-                _ => ("warp", 32),
+                _ if alike => (own.clone(), total),
+                _ if alternates && self.rng.chance(25) => (in_turn(self.rng), 128),
+                _ if registers => ("warpgroup".to_owned(), 128),
+                0 => ("2 warp".to_owned(), 64),
+                _ => ("warp".to_owned(), 32),
             };
-            let at = if self.rng.chance(70) { 0 } else { all.len() };
-            all.insert(at, (name, unit.to_owned(), threads));
+            // Warpgroups begin at a warp that four divides.
+            let at = if self.rng.chance(if alternates { 10 } else { 70 }) { 0 } else { all.len() };
+            all.insert(at, (name, unit, threads));
         }
         let registers = registers.then(|| {
             let of = |role: &Role| {

@@ -9,14 +9,19 @@ impl Plan<'_> {
         let roles = ["roles", "roles-three", "role-chain", "role-stores", "ring-grid"];
         let kinds: &[(usize, &[&str])] = &[
             (21, &["own-unit"]),
-            (16, &["warpgroup", "registers-warpgroup", "shared-warpgroup", "global-warpgroup", "role-regs"]),
+            (
+                16,
+                &["warpgroup", "registers-warpgroup", "shared-warpgroup", "global-warpgroup", "role-regs", "alternate"],
+            ),
             (12, &["warp", "registers-warp", "shared-warp", "global-warp", "reduce-by-warp"]),
             (12, &["warp-range", "warp-range-later"]),
             (18, &["parts", "parts-warp", "parts-range"]),
         ];
         let wanted: Vec<usize> = kinds.iter().filter(|k| self.wants(k.1)).map(|k| k.0).collect();
         // What several ways divide has several warps, and a warpgroup.
-        let several = wanted.windows(2).any(|w| w[0] != w[1]) || !wanted.is_empty() && self.wants(&["role-regs"]);
+        let alternate = self.wants(&["alternate"]);
+        let several =
+            wanted.windows(2).any(|w| w[0] != w[1]) || !wanted.is_empty() && self.wants(&["role-regs", "alternate"]);
         let kind = match wanted.is_empty() {
             false => *self.rng.pick(&wanted),
             true if self.wants(&roles) => *self.rng.pick(&[4, 12, 12, 16]),
@@ -36,6 +41,7 @@ impl Plan<'_> {
             12..16 if several => Units::Warps(4),
             12..16 if many => Units::Warps(*self.rng.pick(&[2, 3, 4])),
             12..16 => Units::Warps(*self.rng.pick(&[1, 2, 2, 3, 4])),
+            16..18 if alternate => Units::Groups(1),
             16..18 => Units::Groups(*self.rng.pick(&[1, 2])),
             18..21 if several => *self.rng.pick(&[Units::Parts(2, 64), Units::Parts(4, 32), Units::Parts(16, 8)]),
             18..21 => {

@@ -1,6 +1,8 @@
 //! Random decisions. Most of what is drawn should be accepted: what is refused by rule is drawn now and then.
 
-use super::{Between, Cluster, Factor, Grid, Held, Product, Roles, Split, Step, Store, Tiles};
+use super::{
+    Between, Cluster, Engine, Factor, Grid, Held, Made, Product, Roles, Split, Step, Store, Threads, Tiles, Via,
+};
 use crate::compose::ast::{Reduction, Type};
 use crate::rng::Rng;
 
@@ -27,19 +29,29 @@ const SHARED: i64 = 200 << 10;
 
 /// A random product.
 pub fn product(rng: &mut Rng) -> Product {
+    let engine = if rng.chance(50) { Engine::MmaSync } else { Engine::Wgmma };
     let ty = *rng.pick(&TYPES);
-    let tiles = tiles(ty, rng);
-    let roles = rng.chance(50).then(|| roles(rng));
-    let cluster = rng.chance(25).then(|| Cluster {
+    // The other one of two that are multiplied with each other.
+    let other = match ty {
+        Type::E4m3 => Type::E5m2,
+        Type::E5m2 => Type::E4m3,
+        Type::I8 => Type::U8,
+        Type::U8 => Type::I8,
+        _ => ty,
+    };
+    let right = if rng.chance(30) { other } else { ty };
+    let tiles = tiles(engine, ty, rng);
+    let roles = rng.chance(if engine == Engine::Wgmma { 50 } else { 25 }).then(|| roles(engine, rng));
+    let cluster = rng.chance(if engine == Engine::Wgmma { 25 } else { 4 }).then(|| Cluster {
         blocks: *rng.pick(&[2, 2, 2, 2, 4]),
         beside: rng.chance(40),
         multicast: rng.chance(70),
         parts: rng.chance(60),
     });
     let mut product = Product {
-        factors: [factor(ty, rng), factor(ty, rng)],
+        factors: [factor(engine, ty, rng), factor(engine, right, rng)],
         exchanged: rng.chance(20),
-        held: None,
+        held: [None; 2],
         batch: rng.chance(15).then(|| rng.range(1, 3)),
         tiles,
         literal: [None; 3],
@@ -73,6 +85,7 @@ pub fn product(rng: &mut Rng) -> Product {
     };
     for n in 0..2 {
         swizzle(&mut product, n, rng);
+        threads(&mut product, n, rng);
     }
     rings(&mut product, rng);
     for n in 0..3 {
@@ -94,15 +107,31 @@ pub fn product(rng: &mut Rng) -> Product {
     launch(&mut product, rng);
     output(&mut product, rng);
     split(&mut product, rng);
-    if rng.chance(20) {
-        held(&mut product, rng);
+    if rng.chance(1) {
+        // Types that nothing multiplies with each other.
+        product.factors[1].ty = if ty == Type::F16 { Type::Bf16 } else { Type::F16 };
+    }
+    match engine {
+        Engine::Wgmma if rng.chance(25) => {
+            held(&mut product, 0, rng);
+            if rng.chance(25) {
+                chain(&mut product, rng);
+            }
+        }
+        Engine::Wgmma => {}
+        Engine::MmaSync => {
+            (0..2).for_each(|n| held(&mut product, n, rng));
+            if rng.chance(12) {
+                chain(&mut product, rng);
+            }
+        }
     }
     product
 }
 
-/// A left factor in registers, of which no group stays under way.
-fn held(product: &mut Product, rng: &mut Rng) {
-    let ty = product.factors[0].ty;
+/// A factor in registers, of which no group stays under way.
+fn held(product: &mut Product, n: usize, rng: &mut Rng) {
+    let (engine, ty) = (product.tiles.engine, product.factors[n].ty);
     let others: &[Type] = match ty {
         Type::Bf16 => &[Type::Bf16, Type::F16, Type::I8, Type::E4m3, Type::F32],
         Type::F16 => &[Type::F16, Type::Bf16, Type::U8, Type::E5m2],
@@ -112,13 +141,54 @@ fn held(product: &mut Product, rng: &mut Rng) {
         Type::I8 => &[Type::I8, Type::I32],
         _ => &[Type::U8],
     };
-    let from = *rng.pick(others);
-    product.held = Some(Held { from, copied: from.bytes() == ty.bytes() && rng.chance(60) });
+    let of_lanes = engine == Engine::MmaSync;
+    // As it is, mostly: that is what is loaded by matrices.
+    let from = if of_lanes && rng.chance(65) { ty } else { *rng.pick(others) };
+    let copied = from.bytes() == ty.bytes() && rng.chance(if of_lanes { 75 } else { 60 });
+    let each = 4 / ty.bytes();
+    let pairs = each == 2 && product.tiles.unit()[n] % 16 == 0;
+    let [single, alone] = [product.tiles.units[1 - n] == 1, product.tiles.units == [1, 1]];
+    let tiles = &mut product.tiles;
+    product.held[n] = Some(Held {
+        from,
+        copied,
+        made: match rng.below(10) {
+            0 => Made::Scaled,
+            1 => Made::Relu,
+            _ => Made::Nothing,
+        },
+        by_hand: !pairs || rng.chance(20),
+        vector: each > 1 && rng.chance(15),
+        outside: tiles.inner == 1 || tiles.unrolled && rng.chance(15),
+        of_block: alone && rng.chance(98) || single && rng.chance(30) || rng.chance(1),
+    });
     product.inflight = if rng.chance(3) { product.inflight } else { 0 };
-    product.tiles.beside &= rng.chance(10);
-    product.tiles.rows = if rng.chance(10) { product.tiles.rows } else { 1 };
-    if !product.held.is_some_and(|held| held.copied) {
-        product.factors[0].whole = false;
+    if !of_lanes {
+        product.tiles.units[1] = if rng.chance(10) { product.tiles.units[1] } else { 1 };
+        product.tiles.rows = if rng.chance(10) { product.tiles.rows } else { 1 };
+    }
+    if !copied {
+        product.factors[n].whole = false;
+    }
+    if from.bytes() != ty.bytes() || copied {
+        return;
+    }
+    // What no copy holds lies anywhere.
+    product.factors[n].across |= rng.chance(20);
+}
+
+/// A left factor that is a product itself.
+fn chain(product: &mut Product, rng: &mut Rng) {
+    let factor = &mut product.factors[0];
+    // What a product leaves lanes with are what they multiply where two share a register.
+    if factor.ty.bytes() != 2 && rng.chance(97) {
+        return;
+    }
+    (factor.across, factor.pitched, factor.plus, factor.whole) = (false, false, [0, 0], false);
+    product.cluster = product.cluster.filter(|_| rng.chance(10));
+    if let Some(held) = &mut product.held[0] {
+        held.made = Made::Product(*rng.pick(&[1, 2, 4]));
+        (held.from, held.copied, held.by_hand, held.vector) = (factor.ty, false, false, false);
     }
 }
 
@@ -138,7 +208,10 @@ fn split(product: &mut Product, rng: &mut Rng) {
     }
 }
 
-fn tiles(ty: Type, rng: &mut Rng) -> Tiles {
+fn tiles(engine: Engine, ty: Type, rng: &mut Rng) -> Tiles {
+    if engine == Engine::MmaSync {
+        return tiles_of_warps(ty, rng);
+    }
     let step = if ty.is_integer() { 16 } else { 8 };
     let groups = *rng.pick(&[1, 1, 1, 2, 2]);
     let mut rows = *rng.pick(&[1, 1, 1, 1, 2, 2, 3]);
@@ -157,17 +230,36 @@ fn tiles(ty: Type, rng: &mut Rng) -> Tiles {
             columns = columns / 2 / step * step;
         }
     }
-    Tiles { groups, beside: rng.chance(30), rows, columns, steps: *rng.pick(&[1, 2, 2, 4, 4, 4, 3, 8]) }
+    let units = if rng.chance(30) { [1, groups] } else { [groups, 1] };
+    let inner = if rng.chance(6) { 2 } else { 1 };
+    let unrolled = inner > 1 && rng.chance(50);
+    Tiles { engine, units, rows, columns, steps: *rng.pick(&[1, 2, 2, 4, 4, 4, 3, 8]), inner, unrolled }
 }
 
-fn roles(rng: &mut Rng) -> Roles {
+fn tiles_of_warps(ty: Type, rng: &mut Rng) -> Tiles {
+    let units =
+        *rng.pick(&[[1, 1], [1, 1], [2, 1], [1, 2], [2, 2], [2, 2], [4, 2], [2, 4], [4, 1], [1, 4], [3, 1], [1, 3]]);
+    let rows = *rng.pick(&[1, 1, 1, 2, 2, 3, 4]);
+    let columns = 8 * *rng.pick(&[1, 2, 2, 2, 3, 4, 4, 5, 6, 8]);
+    let steps = *rng.pick(&[1, 1, 1, 2, 2, 3]);
+    let inner = *rng.pick(&[1, 1, 2, 2, 2, 3, 4]);
+    // Integers have long terms, and halves short ones: tiles are as wide for all.
+    let inner = if ty.bytes() == 4 { 2 * inner } else { inner };
+    Tiles { engine: Engine::MmaSync, units, rows, columns, steps, inner, unrolled: inner > 1 && rng.chance(50) }
+}
+
+fn roles(engine: Engine, rng: &mut Rng) -> Roles {
+    if engine == Engine::MmaSync {
+        let (load, math_first) = (*rng.pick(&[1, 1, 2, 4, 3]), rng.chance(40));
+        return Roles { load, registers: None, math_first, save: rng.chance(10) };
+    }
     let whole = rng.chance(50);
     let registers = whole && rng.chance(70);
     Roles {
         load: match whole {
-            true => "warpgroup",
-            false if rng.chance(33) => "2 warp",
-            false => "warp",
+            true => 4,
+            false if rng.chance(33) => 2,
+            false => 1,
         },
         registers: registers.then(|| *rng.pick(&[[40, 232], [24, 240], [32, 200]])),
         // What multiplies begins with a whole warpgroup.
@@ -176,8 +268,8 @@ fn roles(rng: &mut Rng) -> Roles {
     }
 }
 
-fn factor(ty: Type, rng: &mut Rng) -> Factor {
-    let across = if ty.bytes() == 2 { rng.chance(40) } else { rng.chance(1) };
+fn factor(engine: Engine, ty: Type, rng: &mut Rng) -> Factor {
+    let across = rng.chance(if ty.bytes() == 2 || engine == Engine::MmaSync { 40 } else { 1 });
     Factor {
         ty,
         across,
@@ -186,16 +278,46 @@ fn factor(ty: Type, rng: &mut Rng) -> Factor {
         rows_outside: rng.chance(40),
         bare: rng.chance(1),
         ring: None,
-        via: match rng.below(200) {
-            0 => "via cp_async",
-            1 => "",
-            _ => "via tma",
+        via: match (engine, rng.below(200)) {
+            (Engine::Wgmma, 0) | (Engine::MmaSync, 0..150) => Via::Threads(by_threads(true, rng)),
+            (Engine::Wgmma, 1) | (Engine::MmaSync, 150..170) => Via::Threads(by_threads(false, rng)),
+            _ => Via::Tma,
         },
         hint: rng.chance(8).then(|| *rng.pick(&["l2 evict_first", "l2 evict_last", "l2 promote(128)"])),
         pitched: rng.chance(10),
         plus: if rng.chance(4) { [rng.range(0, 8), *rng.pick(&[0, 0, 8, 1])] } else { [0, 0] },
         whole: false,
     }
+}
+
+fn by_threads(ahead: bool, rng: &mut Rng) -> Threads {
+    Threads {
+        ahead,
+        of_warp: rng.chance(12),
+        chunk: *rng.pick(&[16, 16, 16, 16, 8, 4]),
+        padded: false,
+        chunks_outside: rng.chance(25),
+    }
+}
+
+/// Chunks that divide what threads fetch, and padding where there is no swizzle.
+fn threads(product: &mut Product, n: usize, rng: &mut Rng) {
+    let (block, terms, of_warp) = (product.block()[n], product.terms(), product.tiles.unit()[n]);
+    let factor = &mut product.factors[n];
+    let Via::Threads(threads) = &mut factor.via else { return };
+    let bytes = factor.ty.bytes() as i64;
+    let own = if threads.of_warp { of_warp } else { block };
+    let along = bytes * if factor.across { own } else { terms };
+    while along % threads.chunk != 0 && threads.chunk > 4 {
+        threads.chunk /= 2;
+    }
+    let is_span = factor.swizzle > 0 && along % factor.swizzle == 0 && threads.chunk == 16;
+    if !is_span {
+        factor.swizzle = if rng.chance(2) { factor.swizzle } else { 0 };
+    }
+    threads.padded = factor.swizzle == 0 && rng.chance(40);
+    // One of two warps beside each other would have the same.
+    factor.rows = None;
 }
 
 /// A swizzle that tiles have room for, and boxes of rows or columns.
@@ -272,8 +394,8 @@ fn output(product: &mut Product, rng: &mut Rng) {
     }
     if product.steps.iter().any(|step| matches!(step, Step::Row(_))) {
         // A row is in one block.
-        product.literal[1] = Some(product.tiles.block_columns());
-        product.tiles.beside &= rng.chance(10);
+        product.tiles.units[1] = if rng.chance(30) { product.tiles.units[1] } else { 1 };
+        product.literal[1] = Some(product.tiles.all()[1]);
     }
     let columns = product.tiles.columns;
     let bytes = product.output.bytes() as i64;
@@ -290,7 +412,7 @@ fn output(product: &mut Product, rng: &mut Rng) {
     let shared = matches!(product.store, Store::Shared(_));
     let is_part = |part: &i64| columns % part == 0 && columns > *part && (!shared || part * bytes % 16 == 0);
     let mut halves: Vec<i64> = [8, 16, 32, 64, 128].into_iter().filter(is_part).collect();
-    if shared && product.tiles.groups > 1 && product.tiles.beside && rng.chance(95) {
+    if shared && product.tiles.units[1] > 1 && rng.chance(95) {
         // Parts of several warpgroups are no box.
         halves.clear();
     }
@@ -305,7 +427,7 @@ fn output(product: &mut Product, rng: &mut Rng) {
     if product.transposed && product.store == Store::Vector && rng.chance(90) {
         product.store = Store::Single;
     }
-    let wide = shared && product.tiles.block_columns() > 256;
+    let wide = shared && product.tiles.all()[1] > 256;
     if wide && halves.is_empty() {
         product.store = Store::Vector;
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Between, Grid, Product, Split, Step, Store};
+use super::{Between, Engine, Grid, Made, Product, Split, Step, Store, Via};
 use crate::compose::ast::{Reduction, Type};
 
 /// Every feature; the matrix has a row and a column for each.
 pub const FEATURES: &[&str] = &[
+    "wgmma",
+    "mma-sync",
     "bf16",
     "f16",
     "tf32",
@@ -14,6 +16,7 @@ pub const FEATURES: &[&str] = &[
     "e5m2",
     "i8",
     "u8",
+    "two-types",
     "a-across",
     "b-across",
     "swizzle-none",
@@ -35,9 +38,24 @@ pub const FEATURES: &[&str] = &[
     "held",
     "held-copied",
     "held-converted",
+    "held-scaled",
+    "held-relu",
+    "held-by-hand",
+    "held-vector",
+    "held-outside",
+    "held-by-block",
+    "chain",
+    "threads-ahead",
+    "threads",
+    "copy-of-warp",
+    "chunks-of-8",
+    "chunks-of-4",
+    "padded",
     "batch",
-    "warpgroups",
-    "warpgroups-beside",
+    "units-below",
+    "units-beside",
+    "inner-loop",
+    "inner-unrolled",
     "several-tiles",
     "columns-8",
     "columns-odd",
@@ -99,9 +117,28 @@ pub const FEATURES: &[&str] = &[
 
 /// Features that are another's opposite.
 const APART: &[&[&str]] = &[
-    &["bf16", "f16", "tf32", "e4m3", "e5m2", "i8", "u8"],
+    &["bf16", "f16", "tf32", "e4m3", "i8"],
+    &["bf16", "f16", "tf32", "e5m2", "u8"],
+    &["e4m3", "u8"],
+    &["e5m2", "i8"],
+    &["two-types", "bf16"],
+    &["two-types", "f16"],
+    &["two-types", "tf32"],
     &["columns-8", "columns-odd", "columns-256", "columns-more"],
     &["one-step", "steps"],
+    &["wgmma", "mma-sync"],
+    // A warp waits for what it multiplies, and needs no others.
+    &["mma-sync", "inflight"],
+    &["mma-sync", "registers"],
+    &["mma-sync", "columns-256"],
+    &["mma-sync", "columns-more"],
+    // The accelerator brings what warpgroups multiply; all of these have an instance together.
+    &["wgmma", "threads-ahead"],
+    &["wgmma", "threads"],
+    &["wgmma", "copy-of-warp"],
+    &["wgmma", "chunks-of-8"],
+    &["wgmma", "chunks-of-4"],
+    &["wgmma", "padded"],
     &["load-warp", "load-warpgroup"],
     &["load-warp", "registers"],
     &["grid-swapped", "raster", "grid-merged", "columns-serial"],
@@ -131,19 +168,6 @@ const APART: &[&[&str]] = &[
     &["held", "inflight"],
     &["held-copied", "inflight"],
     &["held-converted", "inflight"],
-    // Rows or columns are neighbours for types of 16 bits.
-    &["a-across", "tf32"],
-    &["a-across", "e4m3"],
-    &["a-across", "e5m2"],
-    &["a-across", "i8"],
-    &["a-across", "u8"],
-    &["b-across", "tf32"],
-    &["b-across", "e4m3"],
-    &["b-across", "e5m2"],
-    &["b-across", "i8"],
-    &["b-across", "u8"],
-    &["row-sum", "warpgroups-beside"],
-    &["row-extreme", "warpgroups-beside"],
 ];
 
 /// Why two features never meet, if they do not.
@@ -201,11 +225,18 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     for ty in [Type::Bf16, Type::F16, Type::Tf32, Type::E4m3, Type::E5m2, Type::I8, Type::U8] {
         add([a.ty, b.ty].contains(&ty), ty.name());
     }
+    add(a.ty != b.ty, "two-types");
     add(a.across, "a-across");
     add(b.across, "b-across");
-    add(a.swizzle != b.swizzle, "two-swizzles");
-    add(a.ring != b.ring, "two-rings");
-    for factor in [a, b] {
+    let both = product.is_copied(0) && product.is_copied(1);
+    add(both && a.swizzle != b.swizzle, "two-swizzles");
+    add(both && a.ring != b.ring, "two-rings");
+    for (n, factor) in [a, b].into_iter().enumerate() {
+        add(factor.pitched, "pitched");
+        add(factor.plus != [0, 0], "shifted");
+        if !product.is_copied(n) {
+            continue;
+        }
         for (bytes, name) in [(0, "swizzle-none"), (32, "swizzle-32"), (64, "swizzle-64"), (128, "swizzle-128")] {
             add(factor.swizzle == bytes, name);
         }
@@ -217,24 +248,46 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
             Some(_) => "ring",
         };
         add(true, ring);
-        add(factor.hint.is_some(), "hint");
-        add(factor.pitched, "pitched");
-        add(factor.plus != [0, 0], "shifted");
         add(factor.whole, "whole-copy");
+        match factor.via {
+            Via::Tma => add(factor.hint.is_some(), "hint"),
+            Via::Threads(threads) => {
+                add(true, if threads.ahead { "threads-ahead" } else { "threads" });
+                add(threads.of_warp, "copy-of-warp");
+                add(threads.chunk == 8, "chunks-of-8");
+                add(threads.chunk == 4, "chunks-of-4");
+                add(threads.padded, "padded");
+            }
+        }
     }
     add(product.exchanged, "exchanged");
-    if let Some(held) = product.held {
+    for (held, factor) in product.held.iter().zip(&product.factors) {
+        let Some(held) = held else { continue };
         add(true, "held");
         add(held.copied, "held-copied");
-        add(held.from != a.ty, "held-converted");
+        add(held.from != factor.ty, "held-converted");
+        add(held.by_hand, "held-by-hand");
+        add(held.vector, "held-vector");
+        add(held.outside && product.tiles.inner > 1, "held-outside");
+        add(held.of_block, "held-by-block");
+        let made = match held.made {
+            Made::Nothing => continue,
+            Made::Scaled => "held-scaled",
+            Made::Relu => "held-relu",
+            Made::Product(_) => "chain",
+        };
+        add(true, made);
     }
     add(product.batch.is_some(), "batch");
 }
 
 fn of_tiles(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     let tiles = product.tiles;
-    add(tiles.groups > 1, "warpgroups");
-    add(tiles.groups > 1 && tiles.beside, "warpgroups-beside");
+    add(true, if tiles.engine == Engine::Wgmma { "wgmma" } else { "mma-sync" });
+    add(tiles.units[0] > 1, "units-below");
+    add(tiles.units[1] > 1, "units-beside");
+    add(tiles.inner > 1, "inner-loop");
+    add(tiles.inner > 1 && tiles.unrolled, "inner-unrolled");
     add(tiles.rows > 1, "several-tiles");
     let columns = match tiles.columns {
         8 => "columns-8",
@@ -262,7 +315,7 @@ fn of_launch(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     }
     if let Some(roles) = product.roles {
         add(true, "roles");
-        add(true, if roles.load == "warpgroup" { "load-warpgroup" } else { "load-warp" });
+        add(true, if roles.load == 4 { "load-warpgroup" } else { "load-warp" });
         add(roles.registers.is_some(), "registers");
         add(roles.math_first, "math-first");
         add(roles.save, "save");

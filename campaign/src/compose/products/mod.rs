@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `draw` | random decisions |
 //! | `write` | the kernel that they say |
-//! | `factor` | copies of the factors |
+//! | `factor` | copies of the factors, and those that lanes hold |
 //! | `epilogue` | what is made of the sums |
 //! | [`features`] | what a product has, to be counted |
 //! | `shrink` | decisions, taken back |
@@ -23,6 +23,49 @@ use super::ast::{Reduction, Type};
 
 pub use draw::product;
 pub use shrink::shrink;
+
+/// Which instructions multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Those of warpgroups.
+    Wgmma,
+    /// Those of warps.
+    MmaSync,
+}
+
+impl Engine {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Wgmma => "wgmma",
+            Self::MmaSync => "mma_sync",
+        }
+    }
+
+    /// Rows of an instruction.
+    pub fn rows(self) -> i64 {
+        match self {
+            Self::Wgmma => 64,
+            Self::MmaSync => 16,
+        }
+    }
+
+    /// The unit that has a tile.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Wgmma => "warpgroup",
+            Self::MmaSync => "warp",
+        }
+    }
+
+    /// Warps of that unit.
+    pub fn warps(self) -> i64 {
+        match self {
+            Self::Wgmma => 4,
+            Self::MmaSync => 1,
+        }
+    }
+}
 
 /// A factor: `a` has the rows of the product, `b` its columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +84,8 @@ pub struct Factor {
     pub bare: bool,
     /// Slots of the ring, if there is one.
     pub ring: Option<i64>,
-    /// How it comes to shared memory: `via tma`, or something that is refused.
-    pub via: &'static str,
+    /// How it comes to shared memory.
+    pub via: Via,
     /// A hint for the second-level cache.
     pub hint: Option<&'static str>,
     /// Whether it has strides that are told at launch.
@@ -53,19 +96,47 @@ pub struct Factor {
     pub whole: bool,
 }
 
+/// How a factor comes to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// By the accelerator.
+    Tma,
+    /// By threads.
+    Threads(Threads),
+}
+
+/// A copy by threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// Whether they go on beside it: `cp.async`.
+    pub ahead: bool,
+    /// Whether each warp has a copy of its own.
+    pub of_warp: bool,
+    /// Bytes that go at once.
+    pub chunk: i64,
+    /// Whether rows lie a chunk further apart.
+    pub padded: bool,
+    /// Whether the chunks of a row are outside of rows.
+    pub chunks_outside: bool,
+}
+
 /// Tiles of a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiles {
-    /// Warpgroups.
-    pub groups: i64,
-    /// Whether these have columns beside each other, and not rows below each other.
-    pub beside: bool,
-    /// Rows of a warpgroup, in 64s.
+    /// What multiplies them.
+    pub engine: Engine,
+    /// Warpgroups, or warps, below each other and beside each other.
+    pub units: [i64; 2],
+    /// Rows of one of them, in those of an instruction.
     pub rows: i64,
-    /// Columns of a warpgroup.
+    /// Columns of one of them.
     pub columns: i64,
     /// Instructions along the terms of an iteration.
     pub steps: i64,
+    /// Iterations inside of one around which copies stand.
+    pub inner: i64,
+    /// Whether these are written out.
+    pub unrolled: bool,
 }
 
 /// Blocks that share a factor.
@@ -90,20 +161,43 @@ pub enum Split {
     Into(i64),
 }
 
-/// A left factor that lanes hold.
+/// A factor that lanes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Its type in memory: threads convert it.
     pub from: Type,
     /// Whether it comes through shared memory.
     pub copied: bool,
+    /// What else threads make of it.
+    pub made: Made,
+    /// Whether the splits of a fragment are written out.
+    pub by_hand: bool,
+    /// Whether neighbours in a register are one access.
+    pub vector: bool,
+    /// Whether it is held for all terms of a copy.
+    pub outside: bool,
+    /// Whether the block has it, and not each warp.
+    pub of_block: bool,
+}
+
+/// What threads make of a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// Nothing.
+    Nothing,
+    /// Each row is multiplied by a number of its own.
+    Scaled,
+    /// What is below zero is zero.
+    Relu,
+    /// It is a product itself, of so many instructions along its terms.
+    Product(i64),
 }
 
 /// How warps are divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Roles {
-    /// Units of the role that fetches.
-    pub load: &'static str,
+    /// Warps of the role that fetches.
+    pub load: i64,
     /// Registers of both, where that is said.
     pub registers: Option<[i64; 2]>,
     /// Whether the role that multiplies comes first.
@@ -181,8 +275,8 @@ pub struct Product {
     pub factors: [Factor; 2],
     /// Whether the second one is written first.
     pub exchanged: bool,
-    /// Whether lanes hold the first one.
-    pub held: Option<Held>,
+    /// Whether lanes hold them.
+    pub held: [Option<Held>; 2],
     /// Products of a batch, if it is one.
     pub batch: Option<i64>,
     /// Tiles.
@@ -228,30 +322,55 @@ pub struct Product {
 }
 
 impl Tiles {
-    /// Rows of a block.
-    pub fn block_rows(self) -> i64 {
-        64 * self.rows * if self.beside { 1 } else { self.groups }
+    /// Rows and columns of one unit.
+    pub fn unit(self) -> [i64; 2] {
+        [self.engine.rows() * self.rows, self.columns]
     }
 
-    /// Columns of a block.
-    pub fn block_columns(self) -> i64 {
-        self.columns * if self.beside { self.groups } else { 1 }
+    /// Rows and columns of a block.
+    pub fn all(self) -> [i64; 2] {
+        let [rows, columns] = self.unit();
+        [rows * self.units[0], columns * self.units[1]]
+    }
+
+    /// Warps that multiply.
+    pub fn warps(self) -> i64 {
+        self.units[0] * self.units[1] * self.engine.warps()
     }
 }
 
 impl Product {
-    /// Terms of an iteration.
+    /// Terms of an instruction.
+    pub fn depth(&self) -> i64 {
+        32 / self.factors[0].ty.bytes() as i64
+    }
+
+    /// Terms of an iteration around which copies stand.
     pub fn terms(&self) -> i64 {
-        self.tiles.steps * 32 / self.factors[0].ty.bytes() as i64
+        self.tiles.inner * self.tiles.steps * self.depth()
     }
 
     /// Rows, columns and terms of a block.
     pub fn block(&self) -> [i64; 3] {
-        [self.tiles.block_rows(), self.tiles.block_columns(), self.terms()]
+        let [rows, columns] = self.tiles.all();
+        [rows, columns, self.terms()]
     }
 
     /// The type of the sums.
     pub fn sum(&self) -> Type {
         self.factors[0].ty.accumulator().unwrap_or(Type::F32)
+    }
+
+    /// Whether there is a copy of a factor in shared memory.
+    pub fn is_copied(&self, n: usize) -> bool {
+        self.held[n].is_none_or(|held| held.copied) && self.chain(n).is_none()
+    }
+
+    /// The steps of the product that a factor is, if it is one.
+    pub fn chain(&self, n: usize) -> Option<i64> {
+        match self.held[n]?.made {
+            Made::Product(steps) => Some(steps),
+            _ => None,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Between, Grid, Held, Product, Split, Store};
+use super::{Between, Engine, Grid, Held, Made, Product, Split, Store, Threads, Via};
 
 /// Takes decisions back as long as `fails` says that what is left still does; tries at most so many.
 pub fn shrink(product: &Product, tries: &mut u32, fails: &dyn Fn(&Product) -> bool) -> Product {
@@ -37,23 +37,12 @@ fn candidates(product: &Product) -> Vec<Product> {
     with(&|p| p.batch = None);
     with(&|p| p.also = false);
     with(&|p| p.between = Between::Output);
-    with(&|p| p.store = Store::Single);
-    with(&|p| p.store = if matches!(p.store, Store::Shared(_)) { Store::Shared(0) } else { p.store });
-    with(&|p| p.slots = None);
-    with(&|p| p.part = None);
+    of_stores(&mut with);
     with(&|p| p.grid = Grid::Both);
     with(&|p| p.transposed = false);
     with(&|p| p.exchanged = false);
-    with(&|p| p.held = None);
-    with(&|p| p.held = p.held.map(|held| Held { copied: false, ..held }));
     with(&|p| p.output = p.sum());
-    with(&|p| p.tiles.groups = 1);
-    with(&|p| p.tiles.beside = false);
-    with(&|p| p.tiles.rows = 1);
-    with(&|p| p.tiles.columns = p.tiles.columns.min(16));
-    with(&|p| p.tiles.columns = p.tiles.columns.min((p.tiles.columns / 2 / 16 * 16).max(16)));
-    with(&|p| p.tiles.steps = 1);
-    with(&|p| p.tiles.steps = p.tiles.steps.min(2));
+    of_tiles(&mut with);
     with(&|p| p.inflight = 0);
     with(&|p| p.unproved = false);
     with(&|p| p.fewer = false);
@@ -78,6 +67,26 @@ fn candidates(product: &Product) -> Vec<Product> {
         }
     });
     for n in 0..2 {
+        if product.tiles.engine == Engine::Wgmma {
+            with(&|p| p.held[n] = None);
+        }
+        let mut held = |change: &dyn Fn(&mut Held)| with(&|p| p.held[n].iter_mut().for_each(change));
+        held(&|held| held.made = Made::Nothing);
+        held(&|held| held.copied = false);
+        held(&|held| held.vector = false);
+        held(&|held| held.outside = false);
+        held(&|held| held.of_block = false);
+        with(&|p| {
+            let ty = p.factors[n].ty;
+            if let Some(held) = &mut p.held[n] {
+                (held.from, held.by_hand) = (ty, held.by_hand && ty.bytes() != 2);
+            }
+        });
+        with(&|p| {
+            if let Via::Threads(threads) = &mut p.factors[n].via {
+                *threads = Threads { ahead: true, of_warp: false, chunk: 16, padded: false, chunks_outside: false };
+            }
+        });
         with(&|p| p.factors[n].across = false);
         with(&|p| p.factors[n].ring = None);
         with(&|p| p.factors[n].ring = p.factors[n].ring.map(|ring| ring.min(2)));
@@ -90,8 +99,9 @@ fn candidates(product: &Product) -> Vec<Product> {
         with(&|p| p.factors[n].plus = [0, 0]);
         with(&|p| p.factors[n].whole = false);
         with(&|p| p.factors[n].bare = false);
-        with(&|p| p.factors[n].via = "via tma");
+        with(&|p| p.factors[n].via = if p.tiles.engine == Engine::Wgmma { Via::Tma } else { p.factors[n].via });
     }
+    with(&|p| p.factors[1].ty = p.factors[0].ty);
     with(&|p| p.factors.iter_mut().for_each(|f| f.across = false));
     with(&|p| {
         if p.tiles.steps > 1 {
@@ -100,4 +110,29 @@ fn candidates(product: &Product) -> Vec<Product> {
         }
     });
     list
+}
+
+/// What takes a decision back.
+type Change<'a> = &'a dyn Fn(&mut Product);
+
+/// How results are stored, and whether stages of warps are shared.
+fn of_stores(with: &mut dyn FnMut(Change<'_>)) {
+    with(&|p| p.store = Store::Single);
+    with(&|p| p.store = if matches!(p.store, Store::Shared(_)) { Store::Shared(0) } else { p.store });
+    with(&|p| p.slots = None);
+    with(&|p| p.part = None);
+}
+
+/// The same with smaller tiles.
+fn of_tiles(with: &mut dyn FnMut(Change<'_>)) {
+    with(&|p| p.tiles.units = [1, 1]);
+    with(&|p| p.tiles.units[0] = 1);
+    with(&|p| p.tiles.units[1] = 1);
+    with(&|p| p.tiles.inner = 1);
+    with(&|p| p.tiles.unrolled = false);
+    with(&|p| p.tiles.rows = 1);
+    with(&|p| p.tiles.columns = p.tiles.columns.min(16));
+    with(&|p| p.tiles.columns = p.tiles.columns.min((p.tiles.columns / 2 / 16 * 16).max(16)));
+    with(&|p| p.tiles.steps = 1);
+    with(&|p| p.tiles.steps = p.tiles.steps.min(2));
 }

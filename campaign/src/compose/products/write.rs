@@ -1,7 +1,7 @@
 //! The kernel that the decisions of a product say.
 
-use super::{Between, Grid, Product, Split, Store, epilogue, factor};
-use crate::compose::ast::{End, Expr, Extent, Index, Kernel, Reduction, Schedule};
+use super::{Between, Engine, Grid, Product, Split, Store, epilogue, factor};
+use crate::compose::ast::{End, Expr, Extent, Kernel, Reduction, Schedule};
 
 /// Clauses of what the role that multiplies computes.
 fn by_math(product: &Product) -> Vec<String> {
@@ -25,7 +25,12 @@ impl Product {
             return divides;
         }
         for (n, factor) in self.factors.iter().enumerate().filter(|(_, factor)| !factor.pitched) {
-            need(if factor.across { n } else { 2 }, factor::granule(factor));
+            let by = match self.held[n] {
+                _ if self.is_copied(n) => factor::granule(factor),
+                Some(held) if held.vector => 4 / factor.ty.bytes() as i64,
+                _ => 1,
+            };
+            need(if factor.across { n } else { 2 }, by);
         }
         let inner = usize::from(!self.transposed);
         match self.store {
@@ -43,14 +48,7 @@ impl Product {
 
     /// The `dot`.
     fn terms_of_sums(&self, lengths: [Extent; 3]) -> Expr {
-        let read = |n: usize| {
-            if n == 1 || self.held.is_none() {
-                return Box::new(factor::element(self, n));
-            }
-            let axes = self.batch.map(|_| "z").into_iter().chain(["m", "k"]);
-            let indices = axes.map(|axis| Index::Axis(axis.to_owned(), 1, 0)).collect();
-            Box::new(Expr::Read("fa".to_owned(), indices, None))
-        };
+        let read = |n: usize| Box::new(factor::element(self, n));
         let [first, second] = if self.exchanged { [read(1), read(0)] } else { [read(0), read(1)] };
         let terms = vec![("k".to_owned(), lengths[2])];
         let mut dot = Expr::reduce(Reduction::Dot, terms, self.factors[0].ty, Expr::Binary("*", first, second));
@@ -68,14 +66,16 @@ impl Product {
     pub fn kernel(&self) -> Kernel {
         let lengths = self.lengths();
         let mut pitches = Vec::new();
-        let mut inputs: Vec<_> = (0..2).map(|n| factor::input(self, n, lengths, &mut pitches)).collect();
+        let in_memory = (0..2).filter(|n| self.chain(*n).is_none());
+        let mut inputs: Vec<_> = in_memory.map(|n| factor::input(self, n, lengths, &mut pitches)).collect();
+        inputs.extend((0..2).flat_map(|n| factor::others(self, n, lengths)));
         inputs.extend(epilogue::inputs(self, lengths));
         let mut least = [0; 3];
         if self.fewer {
             least[2] = 8;
         }
         let mut equations = epilogue::equations(self, lengths, self.terms_of_sums(lengths));
-        equations.extend(factor::equation(self, lengths));
+        equations.extend((0..2).flat_map(|n| factor::equations(self, n, lengths)));
         let mut kernel = Kernel {
             ty: self.sum(),
             inputs,
@@ -112,15 +112,20 @@ impl Product {
             kernel.schedules.push(self.row(&name, &place));
         }
         kernel.schedules.push(self.sums(&place));
-        let at = |whole: bool| if whole { place.clone() } else { ("acc".to_owned(), "ko".to_owned()) };
-        if self.held.is_some() {
-            kernel.schedules.push(self.held_factor(&at(self.is_one_iteration())));
-        }
+        let around = ("acc".to_owned(), "ko".to_owned());
+        let at = |whole: bool| if whole { place.clone() } else { around.clone() };
+        let is_one = self.is_one_iteration();
         for n in 0..2 {
-            let whole = self.factors[n].whole || self.is_one_iteration();
-            if n == 1 || self.held.is_none_or(|held| held.copied) {
-                kernel.schedules.push(factor::copy(self, n, at(whole)));
+            let Some(held) = self.held[n] else { continue };
+            let inside = self.tiles.inner > 1 && !held.outside;
+            let own = if inside { ("acc".to_owned(), "kk".to_owned()) } else { at(is_one) };
+            kernel.schedules.extend(self.held_factor(n, &own));
+            if let (Some(steps), Engine::Wgmma) = (self.chain(n), self.tiles.engine) {
+                kernel.schedules.extend(factor::copies_of_chain(self, steps, [place.clone(), own]));
             }
+        }
+        for n in (0..2).filter(|n| self.is_copied(*n)) {
+            kernel.schedules.push(factor::copy(self, n, at(self.factors[n].whole || is_one)));
         }
         kernel
     }
@@ -142,16 +147,15 @@ impl Product {
         items.extend(self.launch.iter().map(|item| (*item).to_owned()));
         if let Some(roles) = self.roles {
             let registers = |n: usize| roles.registers.map(|r| format!(" regs({})", r[n])).unwrap_or_default();
-            let groups = if self.tiles.groups > 1 { format!("{} ", self.tiles.groups) } else { String::new() };
-            let load = format!("load: {}{}", roles.load, registers(0));
-            let math = format!("math: {groups}warpgroup{}", registers(1));
+            let units = |count: i64, unit: &str| if count > 1 { format!("{count} {unit}") } else { unit.to_owned() };
+            let (count, unit) = (self.tiles.units[0] * self.tiles.units[1], self.tiles.engine.unit());
+            let load = if roles.load == 4 { "warpgroup".to_owned() } else { units(roles.load, "warp") };
+            let load = format!("load: {load}{}", registers(0));
+            let math = format!("math: {}{}", units(count, unit), registers(1));
             let mut all = if roles.math_first { vec![math, load] } else { vec![load, math] };
             if roles.save {
-                all.push(if roles.registers.is_some() {
-                    "save: warpgroup".to_owned()
-                } else {
-                    "save: warp".to_owned()
-                });
+                let is_whole = roles.registers.is_some();
+                all.push(if is_whole { "save: warpgroup".to_owned() } else { "save: warp".to_owned() });
             }
             items.push(format!("roles {{ {} }}", all.join(", ")));
         }
@@ -184,22 +188,22 @@ impl Product {
             Grid::Serial => order.extend(["mt"].into_iter().chain(cta).chain(["nt"])),
             _ => order.extend(["mt", "nt"].into_iter().chain(cta)),
         }
-        let mut unit = None;
-        if self.tiles.groups > 1 {
-            let (axis, outer, inner, by) = match self.tiles.beside {
-                true => (&mut ni, "nw", "n2", self.tiles.columns),
-                false => (&mut mi, "mw", "m2", 64 * self.tiles.rows),
-            };
-            ops.push(format!("split {axis} by {by} -> {outer}, {inner}"));
-            *axis = inner;
-            unit = Some(outer);
-        }
+        let mut units = Vec::new();
+        let mut part_of = |n: usize, axis: &mut &'static str, [outer, inner]: [&'static str; 2]| {
+            if self.tiles.units[n] > 1 {
+                ops.push(format!("split {axis} by {} -> {outer}, {inner}", self.tiles.unit()[n]));
+                *axis = inner;
+                units.push(outer);
+            }
+        };
+        part_of(0, &mut mi, ["mw", "m2"]);
+        part_of(1, &mut ni, ["nw", "n2"]);
         if let Some(part) = self.part {
             ops.push(format!("split {ni} by {part} -> ns, ni"));
             ni = "ni";
             order.push("ns");
         }
-        order.extend(unit);
+        order.extend(&units);
         order.extend([mi, ni]);
         ops.push(format!("reorder {}", order.join(", ")));
         let batch = if self.batch.is_some() { "z, " } else { "" };
@@ -217,12 +221,13 @@ impl Product {
         if self.part.is_some() {
             ops.push("unroll ns".to_owned());
         }
-        ops.extend(unit.map(|axis| format!("bind {axis}: warpgroup")));
+        ops.extend(self.bind_units(&units));
         if self.store == Store::Foreign {
+            let unit = if self.tiles.engine == Engine::Wgmma { "warp" } else { "thread" };
             ops.push(format!("split {mi} by 4 -> mo, mq"));
-            ops.push("bind mq: warp".to_owned());
+            ops.push(format!("bind mq: {unit}"));
         } else {
-            ops.push(format!("fragment ({mi}, {ni}) by wgmma"));
+            ops.push(format!("fragment ({mi}, {ni}) by {}", self.tiles.engine.word()));
         }
         ops.extend(self.neighbours(ni));
         let tiles = match self.grid {
@@ -278,82 +283,108 @@ impl Product {
         }
     }
 
-    /// Splits that give warpgroups their tiles, in a stage of a block's tile: the axes of a warpgroup's.
-    fn groups(&self, ops: &mut Vec<String>) -> (Option<&'static str>, [&'static str; 2]) {
-        match (self.tiles.groups, self.tiles.beside) {
-            (1, _) => (None, ["m", "n"]),
-            (_, true) => {
-                ops.push(format!("split n by {} -> nw, n2", self.tiles.columns));
-                (Some("nw"), ["m", "n2"])
-            }
-            (_, false) => {
-                ops.push(format!("split m by {} -> mw, m2", 64 * self.tiles.rows));
-                (Some("mw"), ["m2", "n"])
+    /// The bind of the axes of units.
+    fn bind_units(&self, units: &[&str]) -> Option<String> {
+        (!units.is_empty()).then(|| format!("bind {}: {}", units.join(", "), self.tiles.engine.unit()))
+    }
+
+    /// Splits that give units their tiles, in a stage of a block's tile: the axes of units, and those of a tile.
+    fn units(&self, ops: &mut Vec<String>) -> (Vec<&'static str>, [&'static str; 2]) {
+        let (mut units, mut tile) = (Vec::new(), ["m", "n"]);
+        for (n, [outer, inner]) in [["mw", "m2"], ["nw", "n2"]].into_iter().enumerate() {
+            if self.tiles.units[n] > 1 {
+                ops.push(format!("split {} by {} -> {outer}, {inner}", tile[n], self.tiles.unit()[n]));
+                units.push(outer);
+                tile[n] = inner;
             }
         }
+        (units, tile)
     }
 
     /// The sums.
     fn sums(&self, place: &(String, String)) -> Schedule {
         let mut ops = Vec::new();
         let mut order = Vec::new();
-        let terms = if self.is_one_iteration() {
+        let inner = self.tiles.inner > 1;
+        let rest = if inner { "k1" } else { "ki" };
+        let mut terms = if self.is_one_iteration() {
             "k"
         } else {
             let terms = self.terms();
             match self.split {
-                None => ops.push(format!("split k by {terms} -> ko, ki")),
+                None => ops.push(format!("split k by {terms} -> ko, {rest}")),
                 Some(Split::By(n)) => {
                     ops.push(format!("split k by {} -> ks, kp", n * terms));
-                    ops.push(format!("split kp by {terms} -> ko, ki"));
+                    ops.push(format!("split kp by {terms} -> ko, {rest}"));
                 }
                 Some(Split::Into(n)) => {
-                    ops.push(format!("split k by {terms} -> kp, ki"));
+                    ops.push(format!("split k by {terms} -> kp, {rest}"));
                     ops.push(format!("split kp into {n} -> ks, ko"));
                 }
             }
             order.extend(self.split.map(|_| "ks"));
             order.push("ko");
-            "ki"
+            rest
         };
-        let split = self.split.filter(|_| terms == "ki");
-        let (unit, [m, n]) = self.groups(&mut ops);
-        order.extend(unit);
+        let split = self.split.filter(|_| terms != "k");
+        if inner {
+            ops.push(format!("split {terms} by {} -> kk, ki", self.tiles.steps * self.depth()));
+            order.push("kk");
+            terms = "ki";
+        }
+        let (units, [m, n]) = self.units(&mut ops);
+        order.extend(&units);
         order.extend([m, n, terms]);
         ops.push(format!("reorder {}", order.join(", ")));
-        ops.extend(unit.map(|axis| format!("bind {axis}: warpgroup")));
+        ops.extend((inner && self.tiles.unrolled).then(|| "unroll kk".to_owned()));
+        ops.extend(self.bind_units(&units));
         let inflight = if self.inflight > 0 { format!(" inflight({})", self.inflight) } else { String::new() };
         ops.extend(split.map(|_| "bind ks: grid".to_owned()));
-        ops.push(format!("mma ({m}, {n}, {terms}) by wgmma{inflight}"));
+        ops.push(format!("mma ({m}, {n}, {terms}) by {}{inflight}", self.tiles.engine.word()));
         ops.extend(split.map(|_| format!("reduce ks by {}", if self.atomic { "atomic" } else { "grid" })));
         self.stage("acc", place, ops)
     }
 
-    /// The left factor, as tensor cores read it from registers.
-    fn held_factor(&self, place: &(String, String)) -> Schedule {
-        let mut ops = Vec::new();
-        let mut rows = "m";
-        if self.tiles.groups > 1 && !self.tiles.beside {
-            ops.push(format!("split m by {} -> mw, m2", 64 * self.tiles.rows));
-            ops.push("bind mw: warpgroup".to_owned());
-            rows = "m2";
+    /// A factor as tensor cores read it from registers, and what it is made of.
+    fn held_factor(&self, n: usize, place: &(String, String)) -> Vec<Schedule> {
+        let Some(held) = self.held[n] else { return Vec::new() };
+        let (engine, [_, axis]) = (self.tiles.engine, factor::HELD[n]);
+        let own = engine == Engine::MmaSync && !held.of_block;
+        let all = if own { "registers per warp" } else { "registers" };
+        let (outer, inner) = if n == 0 { ("mw", "m2") } else { ("nw", "n2") };
+        // Of a unit that has an instance of its own, there is nothing to divide.
+        let divided = !own && self.tiles.units[n] > 1;
+        let begun = || {
+            let split = [format!("split {axis} by {} -> {outer}, {inner}", self.tiles.unit()[n])];
+            let ops = split.into_iter().chain(self.bind_units(&[outer]));
+            if divided { (ops.collect(), inner, Some(outer)) } else { (Vec::new(), axis, None) }
+        };
+        let stage = |name: &str, ops| Schedule { place: all.to_owned(), ..self.stage(name, place, ops) };
+        let (mut ops, rows, around): (Vec<String>, _, _) = begun();
+        ops.extend(factor::dealt(self, n, rows, around));
+        let mut all = vec![stage(factor::HELD[n][0], ops)];
+        if self.chain(n).is_some() {
+            let (mut ops, rows, around) = begun();
+            ops.push(format!("reorder {}", around.into_iter().chain([rows, "k", "d"]).collect::<Vec<_>>().join(", ")));
+            ops.push(format!("mma ({rows}, k, d) by {}", engine.word()));
+            all.push(stage("s", ops));
+            if engine == Engine::MmaSync {
+                let (mut ops, rows, _) = begun();
+                ops.push(format!("fragment ({rows}, d) by mma_sync"));
+                all.push(stage("fq", ops));
+                all.push(stage("fw", vec!["fragment (k, d) by mma_sync".to_owned()]));
+            }
         }
-        let mut dealt = factor::dealt(self, rows);
-        if rows == "m2" {
-            // Warpgroups are outside of all.
-            dealt.iter_mut().for_each(|op| *op = op.replace("reorder fw", "reorder mw, fw"));
-        }
-        ops.extend(dealt);
-        self.stage("fa", place, ops)
+        all
     }
 
     /// A stage whose threads have the elements that those of the sums have.
     fn fragment(&self, name: &str, place: &(String, String)) -> Schedule {
         let mut ops = Vec::new();
-        let (unit, [m, n]) = self.groups(&mut ops);
-        ops.push(format!("reorder {}", unit.into_iter().chain([m, n]).collect::<Vec<_>>().join(", ")));
-        ops.extend(unit.map(|axis| format!("bind {axis}: warpgroup")));
-        ops.push(format!("fragment ({m}, {n}) by wgmma"));
+        let (units, [m, n]) = self.units(&mut ops);
+        ops.push(format!("reorder {}", units.iter().copied().chain([m, n]).collect::<Vec<_>>().join(", ")));
+        ops.extend(self.bind_units(&units));
+        ops.push(format!("fragment ({m}, {n}) by {}", self.tiles.engine.word()));
         ops.push(format!("unroll {n}_p"));
         self.stage(name, place, ops)
     }
@@ -361,23 +392,30 @@ impl Product {
     /// A reduction of rows of the sums, by the threads that have them: the splits of a fragment, written out.
     fn row(&self, name: &str, place: &(String, String)) -> Schedule {
         let mut ops = Vec::new();
-        let (unit, [m, n]) = self.groups(&mut ops);
-        let tiles = self.tiles.rows > 1;
-        if tiles {
-            ops.push(format!("split {m} by 64 -> mo, m64"));
+        let (units, [m, n]) = self.units(&mut ops);
+        let (mut rows, mut serial, mut threads) = (m, Vec::new(), Vec::new());
+        if self.tiles.rows > 1 {
+            ops.push(format!("split {rows} by {} -> mo, mt", self.tiles.engine.rows()));
+            (rows, serial) = ("mt", vec!["mo"]);
         }
-        ops.push(format!("split {} by 16 -> mx, m16", if tiles { "m64" } else { m }));
-        ops.push("split m16 by 8 -> mh, mr".to_owned());
+        let is_async = self.tiles.engine == Engine::Wgmma;
+        if is_async {
+            ops.push(format!("split {rows} by 16 -> mx, m16"));
+            (rows, threads) = ("m16", vec!["mx"]);
+        }
+        ops.push(format!("split {rows} by 8 -> mh, mr"));
         ops.push(format!("split {n} by 8 -> nj, n8"));
         ops.push("split n8 by 2 -> nq, np".to_owned());
-        let serial = if tiles { "mo, nj, mh, np" } else { "nj, mh, np" };
-        let around = unit.map(|axis| format!("{axis}, ")).unwrap_or_default();
-        ops.push(format!("reorder {around}mx, mr, nq, {serial}"));
-        ops.extend(unit.map(|axis| format!("bind {axis}: warpgroup")));
-        ops.push("bind mx: warp".to_owned());
+        threads.extend(["mr", "nq"]);
+        serial.extend(["nj", "mh", "np"]);
+        let order: Vec<&str> = units.iter().chain(&threads).chain(&serial).copied().collect();
+        ops.push(format!("reorder {}", order.join(", ")));
+        ops.extend(self.bind_units(&units));
+        ops.extend(is_async.then(|| "bind mx: warp".to_owned()));
         ops.push("bind mr, nq: thread".to_owned());
-        ops.extend(serial.split(", ").map(|axis| format!("unroll {axis}")));
+        ops.extend(serial.into_iter().map(|axis| format!("unroll {axis}")));
         ops.push("reduce nq".to_owned());
+        ops.extend(units.contains(&"nw").then(|| "reduce nw".to_owned()));
         self.stage(name, place, ops)
     }
 

@@ -214,6 +214,7 @@ codes! {
     TW0712 tw0712_other_iterations;
     TW0713 tw0713_no_such_region;
     TW0714 tw0714_not_the_last;
+    TW0720 tw0720_bad_online;
     TW0790 tw0790_reduced_again;
 
     // TW08: tensor cores.
@@ -244,6 +245,7 @@ codes! {
     TW1008 tw1008_reordered_terms;
     TW1009 tw1009_unordered_bits;
     TW1010 tw1010_place_outside;
+    TW1011 tw1011_not_online;
     TW1090 tw1090_float_atomics;
 
     // TW90: our own bug.

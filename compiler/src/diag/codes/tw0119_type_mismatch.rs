@@ -7,7 +7,7 @@ use crate::source::Span;
 
 row! {
     /// Nothing is converted without `as`: both operands of an operator, the branches of an `if`, and both sides of an
-    /// equation have one type.
+    /// equation have one type. Of the factors of a `dot`, one may be `e4m3` and the other `e5m2`, or `i8` and `u8`.
     ///
     /// ## Wrong
     ///

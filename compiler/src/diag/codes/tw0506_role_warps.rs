@@ -7,7 +7,8 @@ row! {
     /// `launch roles { load: warp, math: 2 warpgroup };` divides the warps of a block among roles, in the order in
     /// which they are written. A role has whole warps, at most 32 of them together with the others, and there are at
     /// most 7 roles. A warpgroup starts at a warp whose number four divides: a role of warpgroups stands after roles of
-    /// whole warpgroups.
+    /// whole warpgroups. `math: 2 warpgroup alternate` has two warpgroups that take the tiles of a persistent launch in
+    /// turn.
     ///
     /// ## Wrong
     ///
@@ -59,6 +60,10 @@ pub enum WarpsRemedy {
     Order(Vec<(String, u32)>),
     /// Fewer roles.
     Fewer,
+    /// Several tiles for a block.
+    Persistent,
+    /// All of them at each tile.
+    Together,
 }
 
 impl IntoDiagnostic for RoleWarps {
@@ -74,6 +79,10 @@ impl IntoDiagnostic for RoleWarps {
                 found.help(format!("write the roles that are whole warpgroups first: {list}"))
             }
             WarpsRemedy::Fewer => found.help("let one role run several stages"),
+            WarpsRemedy::Persistent => {
+                found.help("let blocks take several tiles: `launch persistent, …`").help("or leave `alternate` out")
+            }
+            WarpsRemedy::Together => found.help("leave `alternate` out"),
             WarpsRemedy::Warps => {
                 found.help("write `NAME: n warp` or `NAME: n warpgroup`, with at most 32 warps in all")
             }

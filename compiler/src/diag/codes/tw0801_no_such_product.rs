@@ -4,14 +4,14 @@ use tilewright_kernel::ElementType;
 
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
-use crate::source::ast::MmaEngine;
 
 row! {
     /// Tensor cores compute a `dot` in products of fixed shapes. `mma (m, n, k) by wgmma` gives them two axes of
     /// elements and one of terms, with literal numbers of iterations: rows in multiples of 64, columns in multiples of
     /// 8 (integers: 16), and terms in multiples of 32 bytes of the factors: 16 of `f16` and `bf16`, 8 of `tf32`, 32 of
-    /// 8-bit types. The factors have one of these types; products of `f32` and `f64` have no tensor core here. By
-    /// `mma_sync` rows come in multiples of 16 and columns of 8, and 8-bit floats have no product.
+    /// 8-bit types. The factors have one of these types, or one is `e4m3` and the other `e5m2`, or `i8` and `u8`;
+    /// products of `f32` and `f64` have no tensor core here. By `mma_sync` rows come in multiples of 16 and columns of
+    /// 8.
     ///
     /// ## Wrong
     ///
@@ -79,8 +79,8 @@ pub struct NoSuchProduct {
 pub enum ProductProblem {
     /// The stage is no `dot`, or has other reductions.
     NoDot,
-    /// No tensor core multiplies this type, by these instructions.
-    Type(ElementType, MmaEngine),
+    /// No tensor core multiplies this type.
+    Type(ElementType),
     /// So many terms may be added in a short accumulator.
     Promoted(u32),
     /// The stage has one already.
@@ -122,11 +122,8 @@ impl IntoDiagnostic for NoSuchProduct {
             ProductProblem::NoDot => found(format!("`{stage}` is not a single `dot`"))
                 .note("tensor cores add products in an order of their own: only `dot` admits that")
                 .help("write `dot(|k| …)` for the sum, and what is done with it in another equation"),
-            ProductProblem::Type(element, engine) => found(format!("tensor cores do not multiply `{element}`"))
-                .note(match engine {
-                    MmaEngine::Wgmma => "they multiply `f16`, `bf16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`",
-                    MmaEngine::MmaSync => "by `mma_sync` they multiply `f16`, `bf16`, `tf32`, `i8` and `u8`",
-                })
+            ProductProblem::Type(element) => found(format!("tensor cores do not multiply `{element}`"))
+                .note("they multiply `f16`, `bf16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`")
                 .help("use one of these types for the factors, or leave `mma` out: threads compute any `dot`"),
             ProductProblem::Promoted(terms) => found(format!("`{stage}` asks for `promote {terms}`"))
                 .note("tensor cores add all terms of a tile in accumulators of their own, with the errors of these")

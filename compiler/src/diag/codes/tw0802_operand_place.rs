@@ -5,7 +5,8 @@ use crate::source::Span;
 
 row! {
     /// Tensor cores read the factors of a product by `wgmma` in shared memory: each is an element of a tensor that a
-    /// staged copy holds there, around the product. The one with the rows may be what a stage holds in registers; by
+    /// staged copy holds there, around the product, or of a stage of the block whose elements threads compute there one
+    /// by one, without a reduction or `cp_async`. The one with the rows may be what a stage holds in registers; by
     /// `mma_sync` both must be. One factor has the axis of rows in its indices, the other one that of columns, and both
     /// have that of terms.
     ///
@@ -87,7 +88,7 @@ pub enum OperandProblem {
         /// Whether an equation computes it.
         is_computed: bool,
     },
-    /// Another stage keeps it in memory.
+    /// Another stage keeps it in memory where products do not read it, or makes it otherwise than element by element.
     Stored,
     /// It has the columns, and registers hold it.
     Right,
@@ -110,7 +111,7 @@ impl IntoDiagnostic for OperandPlace {
                 format!("the copy of `{name}` is not around the product of `{stage}`, which reads it in shared memory")
             }
             OperandProblem::NotHeld { .. } => format!("no registers hold `{name}`, where products by `mma_sync` read"),
-            OperandProblem::Stored => format!("`{name}` is in memory where threads write it"),
+            OperandProblem::Stored => format!("`{name}` is in memory where tensor cores do not find it"),
             OperandProblem::Right => format!("registers hold `{name}`, the factor with the columns"),
             OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
             OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
@@ -149,7 +150,8 @@ impl IntoDiagnostic for OperandPlace {
                 let at = at.unwrap_or_else(|| format!("{stage}.ko"));
                 let held = format!("schedule {name} in registers at {at} {{ fragment (m, k) by wgmma; }}");
                 found
-                    .note("tensor cores read copies that the accelerator makes, or registers")
+                    .note("in shared memory they read copies by the accelerator, and stages of the block whose elements")
+                    .note("threads compute one by one: no reductions, no `cp_async`, no stages in their loops")
                     .help(format!("let threads keep it, if it is the factor with the rows: `{held}`"))
             }
             OperandProblem::Right => found

@@ -70,11 +70,13 @@ pub struct OperandLayout {
     pub written: Option<Span>,
     /// The op.
     pub op: Span,
+    /// The op that makes runs shorter.
+    pub part: &'static str,
 }
 
 impl IntoDiagnostic for OperandLayout {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, instead, run, written, op } = self;
+        let Self { copy, instead, run, written, op, part } = self;
         let span = written.unwrap_or(op);
         let found = Diagnostic::new(Code::TW0803, span, format!("tensor cores cannot read `{copy}` in this layout"))
             .label(op, "read here")
@@ -89,7 +91,9 @@ impl IntoDiagnostic for OperandLayout {
                     None => found.help(format!("{help} for `{copy}`")),
                 }
             }
-            None => found.help("let the runs of a tile have 32, 64 or 128 bytes, by a `box`, with the swizzle of that length"),
+            None => found.help(format!(
+                "let the runs of a tile have 32, 64 or 128 bytes, by a `{part}`, with the swizzle of that length"
+            )),
         }
     }
 }

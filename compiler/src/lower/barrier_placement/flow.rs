@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use tilewright_sorted::{SortedMap, SortedSet};
 
+use super::paths::{InRole, Iterations, MOST_PATHS, Paths, add, as_one, other_than};
 use super::regions::{self, Nesting, Position, of_first_thread, of_last_block};
 use super::{Barrier, MOST_WORK};
 use crate::extent::Expr;
@@ -14,29 +15,11 @@ use crate::lower::guards::{Fact, Guards, Known};
 use crate::lower::pending_accesses::Since;
 use crate::work::{self, Step};
 
-/// What happened on the paths to a statement, by what is known there. Those that part share it until one changes it.
-type Paths = SortedMap<Known, Rc<Since>>;
-
 /// Barriers, each before a statement.
 pub(super) type Placed = SortedMap<Position, Barrier>;
 
-/// So many kinds of paths are told apart; beyond that, all are one.
-const MOST_PATHS: usize = 64;
 /// In a body of more statements that act, what happened before each is not remembered.
 const MOST_SURE: usize = 4_000;
-
-fn add(paths: &mut Paths, known: Known, since: Rc<Since>) {
-    match paths.get_mut(&known) {
-        Some(other) if Rc::ptr_eq(other, &since) => {}
-        Some(other) => Rc::make_mut(other).join(&since),
-        None => drop(paths.insert(known, since)),
-    }
-}
-
-/// The paths on which something happened that did not on others.
-fn other_than(paths: &Paths, others: &Paths) -> Paths {
-    paths.iter().filter(|(known, since)| others.get(known) != Some(since)).cloned().collect()
-}
 
 /// The property of a kernel with barriers.
 pub(in crate::lower) struct Pass<'a> {
@@ -72,17 +55,14 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) work: Cell<u64>,
     /// What had happened before each statement of the body that acts, and at its end, when everything was ordered.
     sure: RefCell<Vec<Paths>>,
+    /// What happened in each role when everything was ordered.
+    sure_roles: RefCell<SortedMap<usize, InRole>>,
+    /// The same of roles that were looked at since.
+    seen_roles: RefCell<SortedMap<usize, InRole>>,
+    /// Where barriers are others now than when everything was ordered; none if nothing is known of it.
+    changed: RefCell<Option<Vec<Position>>>,
     /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
     loops: RefCell<SortedMap<RegionId, Iterations>>,
-}
-
-/// A loop on all paths that came to it: inside another loop, in each iteration of that.
-#[derive(Clone, Debug, Default)]
-struct Iterations {
-    /// What happened before it.
-    before: Paths,
-    /// What happened after one of its iterations.
-    after: Paths,
 }
 
 impl<'a> Pass<'a> {
@@ -117,6 +97,9 @@ impl<'a> Pass<'a> {
             roles: InRoles::of(kernel),
             apart: RefCell::default(),
             sure: RefCell::default(),
+            sure_roles: RefCell::default(),
+            seen_roles: RefCell::default(),
+            changed: RefCell::default(),
             work: Cell::new(0),
             loops: RefCell::default(),
         }
@@ -138,6 +121,7 @@ impl<'a> Pass<'a> {
     /// Whether everything is ordered.
     pub fn holds(&self) -> bool {
         self.sure.borrow_mut().clear();
+        self.changed.replace(None);
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
@@ -151,6 +135,7 @@ impl<'a> Pass<'a> {
         let from = self.acts[Kernel::BODY.index()].partition_point(|at| *at < first);
         let before = self.sure.borrow().get(from).cloned();
         let Some(before) = before else { return self.holds() };
+        self.changed.replace(Some(changed.to_vec()));
         let holds = self.holds_from(from, before, last);
         debug_assert!(!cfg!(test) || holds == self.holds_at_all(), "{changed:?}");
         holds
@@ -158,17 +143,28 @@ impl<'a> Pass<'a> {
 
     /// The same without what is known of it.
     fn holds_at_all(&self) -> bool {
-        let (sure, work) = (self.sure.take(), self.work.get());
+        let (sure, roles, work) = (self.sure.take(), self.sure_roles.borrow().clone(), self.work.get());
         let holds = self.holds();
         self.sure.replace(sure);
+        self.sure_roles.replace(roles);
         self.work.set(work);
         holds
     }
 
     /// The same from the nth statement of the body on that acts, with what happened before it. Up to the statement
     /// `last` barriers are others than before: after it, where the same has happened as then, the rest is ordered.
-    fn holds_from(&self, from: usize, mut paths: Paths, last: usize) -> bool {
+    fn holds_from(&self, from: usize, paths: Paths, last: usize) -> bool {
         self.loops.borrow_mut().clear();
+        self.seen_roles.borrow_mut().clear();
+        let holds = self.holds_behind(from, paths, last);
+        if holds {
+            let mut sure = self.sure_roles.borrow_mut();
+            self.seen_roles.take().into_iter().for_each(|(role, seen)| drop(sure.insert(role, seen)));
+        }
+        holds
+    }
+
+    fn holds_behind(&self, from: usize, mut paths: Paths, last: usize) -> bool {
         let acts = &self.acts[Kernel::BODY.index()];
         let remembers = acts.len() <= MOST_SURE;
         let mut sure = vec![paths.clone()];
@@ -321,8 +317,8 @@ impl<'a> Pass<'a> {
             StatementKind::Roles(roles) => {
                 // Each goes its own way, and at the end all wait for each other.
                 let mut ends = Vec::new();
-                for role in roles {
-                    ends.extend(self.flow(role.body, depth, paths.clone())?.into_values());
+                for (n, role) in roles.iter().enumerate() {
+                    ends.extend(self.in_role((n, role.body), depth, &paths)?.into_values());
                 }
                 let threads = self.kernel.signature.threads;
                 for since in paths.values_mut().map(Rc::make_mut) {
@@ -362,6 +358,23 @@ impl<'a> Pass<'a> {
             }
         }
         Some(paths)
+    }
+
+    /// What happened at the end of a role: as before, if its barriers are the same and the same came before it.
+    fn in_role(&self, (role, body): (usize, RegionId), depth: usize, paths: &Paths) -> Option<Paths> {
+        let is_of_it = |position: &Position| self.roles.role(position.0) == Some(role);
+        let changed = self.changed.borrow();
+        if changed.as_ref().is_some_and(|changed| !changed.iter().any(is_of_it))
+            && let Some(known) = self.sure_roles.borrow().get(&role).filter(|known| known.before == *paths)
+        {
+            return Some(known.after.clone());
+        }
+        drop(changed);
+        let after = self.flow(body, depth, paths.clone())?;
+        if self.kernel.roles().len() > 1 {
+            self.seen_roles.borrow_mut().insert(role, InRole { before: paths.clone(), after: after.clone() });
+        }
+        Some(after)
     }
 
     fn placed_at(&self, position: Position) -> Option<Barrier> {
@@ -476,11 +489,4 @@ fn waits(kind: &StatementKind) -> Option<Barrier> {
         StatementKind::BarrierCluster => Some(Barrier::OfCluster),
         _ => None,
     }
-}
-
-/// The paths, without what tells them apart.
-fn as_one(paths: Paths) -> Paths {
-    let mut all = Paths::new();
-    paths.into_values().for_each(|since| add(&mut all, Known::default(), since));
-    all
 }

@@ -55,6 +55,7 @@
 
 mod flow;
 mod ordered;
+mod paths;
 mod regions;
 
 use std::cmp::Reverse;

@@ -213,6 +213,7 @@ impl<'a> Pass<'a> {
             // What these do are accesses, or it is in `flow` or of the cluster, or nobody waits for it.
             StatementKind::Load(_)
             | StatementKind::LoadMatrix(_)
+            | StatementKind::StoreMatrix(_)
             | StatementKind::LoadDsmem { .. }
             | StatementKind::Store(_)
             | StatementKind::StoreDsmemAll(_)

@@ -87,6 +87,8 @@ struct Site {
     steps: Vec<Step>,
     /// None if there are too many groups to look at, or other blocks take part.
     members: Option<Vec<Elements>>,
+    /// Whether a lane of a warp says where elements are that others of it have.
+    is_of_warps: bool,
 }
 
 /// The accesses of a kernel.
@@ -153,14 +155,15 @@ impl<'a> Dependences<'a> {
                 }
                 kind if kind.only_computes() => continue,
                 kind => {
+                    let is_of_warps = matches!(kind, StatementKind::LoadMatrix(_) | StatementKind::StoreMatrix(_));
                     match Self::access(kind) {
                         Some((buffer, kind, member)) => {
                             let same = open.get(&buffer).filter(|known| known.0 == kind).map(|known| known.1);
                             let group = same.unwrap_or_else(|| self.begin(buffer, kind, steps, count));
                             open.insert(buffer, (kind, group));
-                            if let Some(members) = &mut self.sites[group as usize].members {
-                                members.push(member);
-                            }
+                            let site = &mut self.sites[group as usize];
+                            site.members.iter_mut().for_each(|members| members.push(member));
+                            site.is_of_warps |= is_of_warps;
                             self.groups.insert((region, at), group);
                         }
                         None => open.clear(),
@@ -194,7 +197,7 @@ impl<'a> Dependences<'a> {
         let is_opaque = is_last || kind == Kind::Peer;
         own.push(group);
         let steps = if is_last { Vec::new() } else { steps.to_vec() };
-        self.sites.push(Site { buffer, steps, members: (!is_opaque).then(Vec::new) });
+        self.sites.push(Site { buffer, steps, members: (!is_opaque).then(Vec::new), is_of_warps: false });
         group
     }
 
@@ -216,6 +219,9 @@ impl<'a> Dependences<'a> {
         let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
         if self.kernel.buffers[second.buffer.index()].sharing <= unit {
             return true;
+        }
+        if unit < Sharing::Warp && (first.is_of_warps || second.is_of_warps) {
+            return false;
         }
         let (Some(members), Some(others)) = (&first.members, &second.members) else { return false };
         let mut known = self.known.borrow_mut();

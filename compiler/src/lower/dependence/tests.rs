@@ -167,6 +167,30 @@ fn what_is_placed_is_right_and_needed() {
     assert!(needless.len() * 100 <= placed, "{} of {placed}:\n{}", needless.len(), needless.concat());
 }
 
+/// Who says where a row of a matrix is does not have its elements: lanes wait for each other, though each of them
+/// accesses the row that it said.
+#[test]
+fn rows_of_matrices_are_those_of_warps() {
+    for stores in [true, false] {
+        let mut b = builder(64);
+        let (name, element, sharing) = ("s".to_owned(), ElementType::F16, Sharing::Block);
+        let s = b.buffer(Buffer { name, element, elements: 512, alignment: 128, slots: 1, sharing });
+        let (thread, eight, zero) = (b.thread_index(), int(&mut b, 8), b.literal(element, 0));
+        let at = b.index_mul(thread, eight);
+        if stores {
+            b.store_matrix(s, at, (4, false), vec![zero; 8]);
+            b.load(Memory::Buffer(s), at, 8, None);
+        } else {
+            b.store(Memory::Buffer(s), at, &[zero; 8]);
+            b.load_matrix(s, at, 4, false);
+        }
+        let kernel = barrier_placement::place_alone(b.finish().expect("balanced")).expect("ordered");
+        let found: Vec<_> =
+            barriers(&kernel).into_iter().map(|(r, at)| &kernel.regions[r].statements[at].kind).collect();
+        assert_eq!(found, [&StatementKind::BarWarpSync], "{kernel}");
+    }
+}
+
 /// Beyond the limits only what is known of the buffer is left.
 #[test]
 fn work_is_bounded() {

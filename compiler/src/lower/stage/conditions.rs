@@ -168,7 +168,7 @@ impl Nest<'_, '_> {
     pub(super) fn advance(&mut self, point: &mut Point, others: Vec<Condition>, loops: usize, goal: Goal) -> bool {
         let mut conditions = others;
         conditions.extend(self.decide(point, loops, goal));
-        if self.stage.fetches {
+        if self.stage.fetches || self.analysed.multiplied {
             // An instruction that reads nothing is cheaper than a branch, and tiles are whole: tensor cores read zeros.
             let is_tile = self.stage.is_tile;
             let fills = |c: &Condition| c.fills && (is_tile || !self.b.facts(c.holds).uniform);

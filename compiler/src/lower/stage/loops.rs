@@ -1,13 +1,15 @@
 //! The loops of a stage, and what stands in them.
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 
 use super::conditions::Condition;
 use super::{Around, Emit, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::ValueId;
+use crate::kernel_ir::{ValueId, VariableId};
 use crate::lower::defect::Defect;
+use crate::lower::nested_stage::components;
 use crate::lower::product;
 use crate::lower::value::Lane;
 use crate::plan::Analysed;
@@ -60,7 +62,7 @@ impl Nest<'_, '_> {
             // All blocks that share a stage here go on with the loop around it, and with the copies that stand in it.
             self.close(alone && k > 0);
             self.end_instances(point, k);
-            self.end_stages(k);
+            self.end_stages(point, k);
             self.end_handed(point, k);
             self.close(alone && k == 0);
             // What stands after these loops, another iteration that is written out as well, does not see what stood in
@@ -75,9 +77,15 @@ impl Nest<'_, '_> {
         if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && !self.is_in_terms() {
             return self.reduce(point, k);
         }
+        if goal == Goal::Accumulate && self.begins_block(k) {
+            return self.block_of_terms(point, k);
+        }
         let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };
         if goal == Goal::Accumulate && self.begins_product(axis) {
             return self.products(point);
+        }
+        if goal == Goal::Store && self.stores_matrices(point, k) {
+            return;
         }
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         if goal == Goal::Store && !is_data {
@@ -217,6 +225,7 @@ impl Nest<'_, '_> {
         let mut first = point.clone();
         first.values[axis] = Some(zero);
         let opened = self.advance(&mut first, Vec::new(), self.sequence.len(), goal);
+        let filled = self.begin_filled(&first, vector.lanes as usize, goal);
         self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         let mut results: Vec<Vec<ValueId>> = Vec::new();
@@ -243,6 +252,7 @@ impl Nest<'_, '_> {
             points.push(inner);
         }
         self.values.lane = None;
+        self.end_filled(filled, &mut results);
         if let Some(target) = self.target.clone().filter(|_| self.stage.fetches) {
             self.fetch(&target, &points, first.filled);
         } else if goal == Goal::Store {
@@ -255,6 +265,27 @@ impl Nest<'_, '_> {
         self.close(opened);
     }
 
+    /// The elements in the iterations of the innermost loop, which is written out or a vector, of every component that
+    /// is stored; where nothing is tested.
+    pub(in crate::lower) fn elements_along(&mut self, point: &Point, axis: AxisId, count: u32) -> Vec<Vec<ValueId>> {
+        let vector = self.vector.clone().filter(|vector| vector.axis == axis);
+        self.values.lane = vector.map(|vector| Lane { vector, number: 0, loaded: Default::default() });
+        let mut elements = Vec::with_capacity(count as usize);
+        for lane in 0..count {
+            let mut inner = point.clone();
+            inner.values[axis] = Some(self.b.index_literal(self.index, lane.into()));
+            self.stage.domain.toward_roots(&mut Emit { b: &mut *self.b, index: self.index }, &mut inner.values);
+            if let Some(state) = &mut self.values.lane {
+                state.number = lane;
+            }
+            self.values.literals.push((self.leaf_var(axis), lane.into()));
+            elements.push(self.elements(&inner));
+            self.values.literals.pop();
+        }
+        self.values.lane = None;
+        elements
+    }
+
     pub(super) fn innermost(&mut self, point: &Point, goal: Goal) {
         match goal {
             Goal::Accumulate => self.accumulate(point),
@@ -264,16 +295,44 @@ impl Nest<'_, '_> {
                 }
             }
             Goal::Store => {
-                let elements = self.elements(point);
-                for (c, element) in elements.into_iter().enumerate() {
+                let filled = self.begin_filled(point, 1, goal);
+                let mut elements = vec![self.elements(point)];
+                self.end_filled(filled, &mut elements);
+                for (c, element) in elements.into_iter().flatten().enumerate() {
                     self.store(std::slice::from_ref(point), c, &[element]);
                 }
             }
         }
     }
 
+    /// Before so many elements that are zero where the stage leaves them out: begins the branch in which they are
+    /// computed, and declares what they are; none if the stage has all of them.
+    fn begin_filled(&mut self, point: &Point, count: usize, goal: Goal) -> Option<Vec<Vec<VariableId>>> {
+        let holds = point.filled.filter(|_| goal == Goal::Store && !self.stage.fetches)?;
+        let types: Vec<ElementType> = components(self.stage).into_iter().map(|component| component.1).collect();
+        let mut zero = |ty: ElementType| {
+            let zero = self.b.literal(ty, 0);
+            self.b.variable(zero)
+        };
+        let variables = (0..count).map(|_| types.iter().map(|ty| zero(*ty)).collect()).collect();
+        self.b.begin_if(holds);
+        Some(variables)
+    }
+
+    /// After them.
+    fn end_filled(&mut self, variables: Option<Vec<Vec<VariableId>>>, elements: &mut [Vec<ValueId>]) {
+        let Some(variables) = variables else { return };
+        for (variable, element) in variables.iter().flatten().zip(elements.iter().flatten()) {
+            self.b.set(*variable, *element);
+        }
+        self.b.end_if();
+        for (variable, element) in variables.iter().flatten().zip(elements.iter_mut().flatten()) {
+            *element = self.b.get(*variable);
+        }
+    }
+
     /// The variable of a leaf.
-    pub(super) fn leaf_var(&self, axis: AxisId) -> Var {
+    pub(in crate::lower) fn leaf_var(&self, axis: AxisId) -> Var {
         let at = self.stage.domain.leaves.iter().position(|leaf| *leaf == axis).unwrap_or(0);
         (self.facts.dims() + at) as Var
     }

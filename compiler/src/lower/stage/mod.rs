@@ -6,6 +6,7 @@
 
 mod conditions;
 mod loops;
+mod online;
 mod raster;
 mod reduce;
 mod store;
@@ -30,6 +31,7 @@ use crate::lower::defect::Defect;
 use crate::lower::grid_reduce::{self, GridPartials};
 use crate::lower::nested_stage::{Instance, Storage};
 use crate::lower::staging::{Copy, Held};
+use crate::lower::turns::Turns;
 use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::lower::{product, role_pipeline};
 use crate::plan::Analysed;
@@ -81,6 +83,8 @@ pub(super) struct Nest<'a, 'b> {
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
     pub(super) split: usize,
     accumulators: Vec<Accumulator>,
+    /// Of sums that follow an extreme: what is done with the terms of a block.
+    follows: Option<online::Follows>,
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
     /// What blocks that share results share beside, from that workspace on.
@@ -115,6 +119,10 @@ pub(super) struct Around<'a> {
     pub threads: u32,
     /// The role; none if there are no roles.
     pub role: Option<usize>,
+    /// Whether the tile is that of another unit of the role, whose turn it is: this one only counts the slots.
+    pub passes: bool,
+    /// Turns that it takes, if units of the role take tiles in turn.
+    pub turns: Option<&'a Turns>,
     /// Whether copies are staged.
     pub staged: bool,
     /// Number of the tile, a [`Type::I32`], where blocks take several.
@@ -213,6 +221,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         sequence,
         split,
         accumulators: Vec::new(),
+        follows: None,
         of_terms: Vec::new(),
         product: product::of(analysed, around.staged),
         copies: copies.to_vec(),

@@ -168,6 +168,9 @@ impl Nest<'_, '_> {
         let Some(reduction) = self.stage.reduction else { return };
         let scope = self.scope(&point.values);
         if let Some(accumulator) = self.accumulators.get(point.accumulator).cloned() {
+            if self.follows.is_some() {
+                return self.follow(point.accumulator, &accumulator, &scope);
+            }
             self.values.step(self.b, reduction, &accumulator, &scope);
         }
     }

@@ -60,7 +60,7 @@ impl Nest<'_, '_> {
                     }
                 }
             }
-            Some(Kept::Buffer { buffer, base }) => {
+            Some(Kept::Buffer { buffer, base, .. }) => {
                 let bytes = self.b.kernel().buffers[buffer.index()].element.bytes();
                 let symbolic = self.values.symbolic;
                 let run = match self.vector.as_ref().filter(|_| points.len() > 1) {
@@ -81,7 +81,7 @@ impl Nest<'_, '_> {
     }
 
     /// Value and parameter of every component that is an output.
-    pub(super) fn outputs(&self) -> Vec<(AlgorithmValue, u16)> {
+    pub(in crate::lower) fn outputs(&self) -> Vec<(AlgorithmValue, u16)> {
         let equation = &self.program.algorithm.equations[self.stage.equation];
         let components = &self.program.algorithm.components[equation.components.range()];
         components.iter().filter_map(|c| c.parameter.map(|p| (c.value, p))).collect()
@@ -94,12 +94,7 @@ impl Nest<'_, '_> {
         }
         let Some(&(_, parameter)) = self.outputs().get(component) else { return };
         let Some(tensor) = expressions::tensor(self.program, parameter) else { return };
-        let equation = &self.program.algorithm.equations[self.stage.equation];
-        let axes = &self.program.algorithm.axis_lists[equation.axes.range()];
-        let indices = |this: &mut Self, point: &Point| {
-            let scope = this.scope(&point.values);
-            axes.iter().map(|axis| scope.value(*axis)).collect::<Option<Vec<ValueId>>>()
-        };
+        let indices = |this: &mut Self, point: &Point| this.output_indices(&point.values);
         let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter).cloned() else {
             let place = |this: &mut Self, point: &Point| {
                 let indices = indices(this, point)?;
@@ -110,6 +105,8 @@ impl Nest<'_, '_> {
         let vector = self.vector.as_ref().filter(|_| points.len() > 1);
         let run = vector.map_or(1, |vector| {
             let of_leaves = accesses::stage_scope(self.stage, self.values.symbolic);
+            let equation = &self.program.algorithm.equations[self.stage.equation];
+            let axes = &self.program.algorithm.axis_lists[equation.axes.range()];
             let exprs = axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone));
             let exprs: Vec<Expr> = exprs.collect();
             held.staged.neighbours(&exprs, vector, self.values.symbolic, self.facts) as usize
@@ -119,6 +116,14 @@ impl Nest<'_, '_> {
             Some(held.offset(this.b, &indices, this.index))
         };
         self.store_runs(Memory::Buffer(held.buffer), (points, lanes), run, place);
+    }
+
+    /// The indices of an output's element, for these values of axes.
+    pub(in crate::lower) fn output_indices(&mut self, values: &[Option<ValueId>]) -> Option<Vec<ValueId>> {
+        let equation = &self.program.algorithm.equations[self.stage.equation];
+        let axes = &self.program.algorithm.axis_lists[equation.axes.range()];
+        let scope = self.scope(values);
+        axes.iter().map(|axis| scope.value(*axis)).collect()
     }
 
     /// Stores the lanes at these points, of which so many at a time are neighbours, where the first of them lies.

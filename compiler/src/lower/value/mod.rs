@@ -55,6 +55,13 @@ impl Scope {
         self.axes.get(&axis).map(|bound| bound.value)
     }
 
+    /// The same with values of variables.
+    pub(super) fn with(&self, variables: &[(u32, ValueId)]) -> Self {
+        let mut inner = self.clone();
+        inner.variables.extend(variables.iter().copied());
+        inner
+    }
+
     /// Adds an axis of another kind: of an inner reduction, or of an equation that is read.
     fn bind(&mut self, axis: AlgorithmAxis, bound: Bound) {
         self.axes.insert(axis, bound);

@@ -181,7 +181,7 @@ impl<'a> Values<'a> {
                     None => held,
                 }
             }
-            Some(&nested_stage::Kept::Buffer { buffer, base }) => {
+            Some(&nested_stage::Kept::Buffer { buffer, base, .. }) => {
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let offset = instance.place(b, values, (base, bytes), self.index);
                 self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), exprs, |this, vector| {

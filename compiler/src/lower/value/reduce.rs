@@ -98,7 +98,7 @@ impl<'a> Values<'a> {
     }
 
     /// Whether a range of a reduction is empty for every size.
-    pub(super) fn has_no_term(&mut self, id: AlgorithmValue, axes: Run, scope: &Scope) -> bool {
+    pub(in crate::lower) fn has_no_term(&mut self, id: AlgorithmValue, axes: Run, scope: &Scope) -> bool {
         if let Some(known) = self.empty.get(&id).filter(|_| scope.is_own) {
             return *known;
         }

@@ -210,6 +210,20 @@ fn dot_accumulates_in_the_wide_type() {
             c[m in 0..M, n in 0..N]: f32 = dot(|k in 0..K| a[m, k] * b[n, k], promote 128)
         "#]],
     );
+    check(
+        "(a: e5m2[M, K], b: e4m3[N, K]) -> (c: f32[M, N])",
+        "c[m, n] = dot(|k| a[m, k] * b[n, k], promote 64);",
+        expect![[r#"
+            c[m in 0..M, n in 0..N]: f32 = dot(|k in 0..K| a[m, k] * b[n, k], promote 64)
+        "#]],
+    );
+    check(
+        "(a: u8[M, K], b: i8[N, K]) -> (c: i32[M, N])",
+        "c[m, n] = dot(|k| b[n, k] * a[m, k]);",
+        expect![[r#"
+            c[m in 0..M, n in 0..N]: i32 = dot(|k in 0..K| b[n, k] * a[m, k])
+        "#]],
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use tilewright_kernel::info::DimKind;
 
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
-    BadFactor, BadRaster, CutsElements, HiddenAxis, NameTaken, NoSuchRegion, NotSupportedYet, RasterProblem, TooLarge,
-    UnknownAxis, UnknownName,
+    BadFactor, BadOnline, BadRaster, CutsElements, HiddenAxis, NameTaken, NoSuchRegion, NotSupportedYet, OnlineProblem,
+    RasterProblem, TooLarge, UnknownAxis, UnknownName,
 };
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf, Unit};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
@@ -17,7 +17,6 @@ use crate::program::Program;
 use crate::source::{Span, ast};
 
 use super::Mma;
-use super::ping_pong::Turns;
 use super::raster::Raster;
 use super::{BLOCK_LIMIT, Reduced, Stage};
 
@@ -46,7 +45,7 @@ pub(super) struct Apply<'a> {
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
     raster: Option<Raster>,
-    turns: Option<Turns>,
+    online: Option<AxisId>,
     pub(super) product: Option<Mma>,
 }
 
@@ -79,8 +78,8 @@ pub(super) struct Applied {
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations.
     pub raster: Option<Raster>,
-    /// Which units take turns.
-    pub turns: Option<Turns>,
+    /// The loop in which sums follow an extreme.
+    pub online: Option<AxisId>,
     /// What tensor cores compute.
     pub product: Option<Mma>,
 }
@@ -102,7 +101,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
         diags,
         reduced: Vec::new(),
         raster: None,
-        turns: None,
+        online: None,
         product: None,
     };
     for op in ops {
@@ -111,7 +110,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
     let applied = Applied {
         reduced: std::mem::take(&mut apply.reduced),
         raster: apply.raster,
-        turns: apply.turns,
+        online: apply.online,
         product: apply.product.take(),
     };
     if apply.domain.is_poisoned() {
@@ -307,7 +306,10 @@ impl Apply<'_> {
                     }
                 }
                 self.raster(raster, axes, binding);
-                self.turns(*alternate, axes);
+                if let Some(span) = alternate {
+                    let instead = "units of a role take tiles in turn: `roles { …, math: 2 warpgroup alternate }`";
+                    self.unsupported("alternate", *span, Some(instead));
+                }
             }
             OpKind::Vectorize { axis } => {
                 if let Some(leaf) = self.leaf(axis, &[]) {
@@ -354,8 +356,29 @@ impl Apply<'_> {
             }
             OpKind::Fill { .. } => self.unsupported("fill", op.keyword, None),
             OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
-            OpKind::Online { .. } => self.unsupported("online", op.keyword, None),
+            OpKind::Online { source, axis, .. } => self.online(source, axis),
         }
+    }
+
+    /// The loop over blocks of terms; what becomes of the equations, `online` knows.
+    fn online(&mut self, source: &ast::Name, axis: &ast::Name) {
+        let Some(leaf) = self.leaf(axis, &[axis]).filter(|leaf| !self.domain.axes[*leaf].poisoned) else { return };
+        self.online = Some(leaf);
+        let of_terms = |leaf: &AxisId| {
+            let axis = &self.domain.axes[*leaf];
+            axis.kind == AxisKind::Reduction && matches!(axis.binding, Binding::Serial | Binding::Unroll(_))
+        };
+        if of_terms(&leaf) {
+            return;
+        }
+        let why = match self.domain.axes[leaf].kind {
+            AxisKind::Data => "it tells elements apart",
+            AxisKind::Reduction => "its iterations are taken side by side",
+        };
+        let known = self.domain.leaves.iter().filter(|leaf| of_terms(leaf));
+        let known = known.map(|leaf| self.domain.axes[*leaf].name.clone()).collect();
+        let problem = OnlineProblem::Axis { axis: axis.text.clone(), why, known };
+        self.diags.report(BadOnline { source: source.text.clone(), problem, span: axis.span });
     }
 
     /// The groups in which blocks take the iterations of an axis that the op binds.
@@ -379,14 +402,6 @@ impl Apply<'_> {
             if let Some(group) = self.factor(group, 1, "the group of a raster") {
                 self.raster = Some(Raster { axis, group, span });
             }
-        }
-    }
-
-    /// `alternate`, after axes that are bound together.
-    fn turns(&mut self, alternate: Option<Span>, bound: &[ast::Name]) {
-        let (Some(span), Some(name)) = (alternate, bound.last()) else { return };
-        if let Some(axis) = self.leaf(name, &[name]).filter(|axis| !self.domain.axes[*axis].poisoned) {
-            self.turns = Some(Turns { axis, span });
         }
     }
 

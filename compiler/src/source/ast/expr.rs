@@ -129,12 +129,12 @@ pub struct Call {
     pub args: Vec<Expr>,
 }
 
-/// `[ordered | unordered] sum(|k, l in 0..3| body)`
+/// `[ordered | unordered | online] sum(|k, l in 0..3| body)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
     /// The operation.
     pub kind: Spanned<ReductionKind>,
-    /// `ordered` or `unordered`, if written.
+    /// `ordered`, `unordered` or `online`, if written.
     pub order: Option<Spanned<ReductionOrder>>,
     /// The axes reduced over.
     pub axes: Vec<AxisDecl>,

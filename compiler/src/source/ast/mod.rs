@@ -263,7 +263,7 @@ impl LaunchItemKind {
     }
 }
 
-/// `math: 2 warpgroup regs(232)`
+/// `math: 2 warpgroup alternate regs(232)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
     /// Its name.
@@ -272,6 +272,8 @@ pub struct Role {
     pub count: Option<Expr>,
     /// The unit.
     pub unit: Name,
+    /// The keyword `alternate`.
+    pub alternate: Option<Span>,
     /// Registers per thread, if written.
     pub registers: Option<Expr>,
     /// The whole role.

@@ -130,6 +130,8 @@ words! {
         Ordered = "ordered",
         /// Any, and it may differ from run to run.
         Unordered = "unordered",
+        /// Any, of partial sums that are rescaled.
+        Online = "online",
     }
 }
 

@@ -281,6 +281,9 @@ impl Printer {
             self.text(" ");
         }
         self.text(&role.unit.text);
+        if role.alternate.is_some() {
+            self.text(" alternate");
+        }
         if let Some(registers) = &role.registers {
             self.text(" ");
             self.argument("regs", registers);

@@ -115,6 +115,11 @@ impl Builder {
         }
     }
 
+    /// How many loops, branches and roles are open.
+    pub fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
     /// From here on [`Builder::dim`] knows the indices of loops around by the numbers after those of the dimensions;
     /// what it knew before.
     pub fn loops_around(&mut self, values: Vec<Option<ValueId>>) -> Vec<Option<ValueId>> {

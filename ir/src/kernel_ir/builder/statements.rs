@@ -4,9 +4,9 @@ use tilewright_kernel::ElementType;
 
 use super::{Builder, Frame, Guard, OpenRole};
 use crate::kernel_ir::{
-    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, LoadMatrix, Loop, Mbarrier,
-    MbarrierId, Memory, MmaSync, Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store, Type,
-    Value, ValueId, VariableId, Wgmma, Workspace,
+    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, LoadMatrix, Loop, Matrices, Mbarrier,
+    MbarrierId, Memory, MmaSync, Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store,
+    StoreMatrix, Type, Value, ValueId, VariableId, Wgmma, Workspace,
 };
 
 impl Builder {
@@ -377,12 +377,26 @@ impl Builder {
     /// Each warp loads so many matrices whose rows lanes say; the values that a lane has: see [`LoadMatrix`].
     pub fn load_matrix(&mut self, buffer: BufferId, offset: ValueId, count: u32, transposed: bool) -> Vec<ValueId> {
         let element = self.kernel.element(Memory::Buffer(buffer)).unwrap_or(ElementType::F16);
-        let (row, first) = (LoadMatrix::ROW / element.bytes(), ValueId(self.kernel.values.len() as u32));
-        let load = LoadMatrix { buffer, offset, count, row, transposed, first };
+        let (row, first) = (Matrices::ROW / element.bytes(), ValueId(self.kernel.values.len() as u32));
+        let from = Matrices { buffer, offset, count, row, transposed };
         let value = |_| self.new_value(Op::Loaded, Type::Element(element), self.region(), Facts::NONE);
-        let results = (0..load.values()).map(value).collect();
-        self.push(self.line, StatementKind::LoadMatrix(load));
+        let results = (0..from.values()).map(value).collect();
+        self.push(self.line, StatementKind::LoadMatrix(LoadMatrix { from, first }));
         results
+    }
+
+    /// Each warp stores so many matrices, of which each lane has these values, to rows that lanes say: see
+    /// [`StoreMatrix`].
+    pub fn store_matrix(
+        &mut self,
+        buffer: BufferId,
+        offset: ValueId,
+        (count, transposed): (u32, bool),
+        values: Vec<ValueId>,
+    ) {
+        let element = self.kernel.element(Memory::Buffer(buffer)).unwrap_or(ElementType::F16);
+        let to = Matrices { buffer, offset, count, row: Matrices::ROW / element.bytes(), transposed };
+        self.push(self.line, StatementKind::StoreMatrix(StoreMatrix { to, values }));
     }
 
     /// Each warp adds a product of what its threads hold.

@@ -208,6 +208,7 @@ impl Checker<'_> {
                 }
             }
             StatementKind::LoadMatrix(load) => self.load_matrix(load),
+            StatementKind::StoreMatrix(store) => self.store_matrix(store),
             StatementKind::Store(store) | StatementKind::StoreDsmemAll(store) => {
                 if let StatementKind::StoreDsmemAll(_) = statement.kind {
                     self.peers(store.memory);

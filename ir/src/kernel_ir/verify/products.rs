@@ -5,7 +5,9 @@ use tilewright_kernel::descriptor::Descriptor;
 use tilewright_kernel::target::WARP;
 
 use super::{Checker, Problem};
-use crate::kernel_ir::{Factor, LoadMatrix, Matrix, Memory, MmaSync, Op, Product, Type, VariableId, Wgmma};
+use crate::kernel_ir::{
+    Factor, LoadMatrix, Matrices, Matrix, Memory, MmaSync, Op, Product, StoreMatrix, Type, VariableId, Wgmma,
+};
 
 impl Checker<'_> {
     pub(super) fn product(&mut self, product: &Wgmma) {
@@ -50,22 +52,34 @@ impl Checker<'_> {
 
     /// A load of matrices by warps, all of which come.
     pub(super) fn load_matrix(&mut self, load: &LoadMatrix) {
-        self.whole_units(WARP);
-        let memory = Memory::Buffer(load.buffer);
-        let element = self.access(memory, load.offset, load.row, false);
-        let bytes = element.and_then(Type::element).map_or(0, ElementType::bytes);
-        let fits = [1, 2, 4].contains(&load.count)
-            && load.row * bytes == LoadMatrix::ROW
-            && (!load.transposed || bytes == 2)
-            && self.kernel.part(load.buffer).is_none();
-        if !fits {
-            return self.fault(Problem::BadLanes(load.row));
-        }
+        let Some(element) = self.matrices(&load.from, false) else { return };
         for value in load.results() {
             let found = self.kernel.values.get(value.index());
-            self.expect(found.is_some_and(|v| v.op == Op::Loaded && Some(v.ty) == element), Problem::BadBinding(value));
+            self.expect(found.is_some_and(|v| v.op == Op::Loaded && v.ty == element), Problem::BadBinding(value));
             self.open(value);
         }
+    }
+
+    /// A store of matrices by warps, all of which come.
+    pub(super) fn store_matrix(&mut self, store: &StoreMatrix) {
+        let Some(element) = self.matrices(&store.to, true) else { return };
+        let count = store.values.len() as u32;
+        self.expect(count == store.to.values(), Problem::BadLanes(count));
+        store.values.iter().for_each(|value| self.operand(*value, |ty| ty == element));
+    }
+
+    /// The type of the elements of matrices that each warp accesses.
+    fn matrices(&mut self, matrices: &Matrices, writes: bool) -> Option<Type> {
+        self.whole_units(WARP);
+        let Matrices { buffer, offset, count, row, transposed } = *matrices;
+        let element = self.access(Memory::Buffer(buffer), offset, row, writes);
+        let bytes = element.and_then(Type::element).map_or(0, ElementType::bytes);
+        let fits = [1, 2, 4].contains(&count)
+            && row * bytes == Matrices::ROW
+            && (!transposed || bytes == 2)
+            && self.kernel.part(buffer).is_none();
+        self.expect(fits, Problem::BadLanes(row));
+        element.filter(|_| fits)
     }
 
     /// A product of warps, all of which come.
@@ -80,11 +94,12 @@ impl Checker<'_> {
             self.fault(Problem::VariableNotInScope(*variable));
         }
         let ty = |v: VariableId| self.kernel.variables.get(v.index()).copied().and_then(Type::element);
-        let element = a.first().and_then(|v| ty(*v));
-        let counts = element.map_or([0; 2], |e| MmaSync::factor_variables(e.bytes()));
-        let fits = element
-            .is_some_and(|e| MmaSync::sum(e).is_some_and(|sum| product.all().all(|v| ty(v) == Some(sum))))
-            && a.iter().chain(b).all(|v| ty(*v) == element)
+        let [left, right] = [a, b].map(|held| held.first().and_then(|v| ty(*v)));
+        let counts = left.map_or([0; 2], |e| MmaSync::factor_variables(e.bytes()));
+        let sum = left.zip(right).and_then(|(left, right)| Wgmma::sum(left, right));
+        let fits = sum.is_some()
+            && product.all().all(|v| ty(v) == sum)
+            && [(a, left), (b, right)].into_iter().all(|(held, own)| held.iter().all(|v| ty(*v) == own))
             && [a.len(), b.len()] == counts.map(|count| count as usize)
             && product.all().all(|sum| !a.contains(&sum) && !b.contains(&sum));
         self.expect(fits, problem);

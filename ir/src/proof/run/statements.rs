@@ -64,6 +64,10 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 self.load_matrix(load, active)?;
             }
+            StatementKind::StoreMatrix(store) => {
+                self.everybody(active)?;
+                self.store_matrix(store, active)?;
+            }
             StatementKind::LoadDsmem { rank, load } => self.load(load, Some(*rank), active)?,
             StatementKind::Store(store) => self.store(store, self.me.id.rank..=self.me.id.rank, active)?,
             StatementKind::StoreDsmemAll(store) => {

@@ -16,6 +16,11 @@
 //! the field of P elements, which has any order and bracketing; with an unordered product, `·` is its multiplication;
 //! with a `fold` that has a `merge`, all of + − · / are those of the field, in which two merges are equal if they are
 //! equal as rational functions (up to chance: Schwartz and Zippel). Conversions that only round are then the identity.
+//! With an `online sum`, an exponential is a homomorphism as well. No field has one into itself, but pairs of a number
+//! below p and one below q do, if q divides p − 1: (·, x) becomes (gˣ, 1), where g has the order q. They are one ring,
+//! modulo p·q. Exponentials are found in the code by their definition, all of which is evaluated as ever: only its
+//! result is replaced. What is equal by the laws of a ring with an exponential is equal there, and other things by
+//! chance, of about 2⁻³⁰.
 //! Two terms that are not equal by these rules are the same number with a chance of about 2⁻⁶⁰.
 
 use std::cell::RefCell;
@@ -29,15 +34,15 @@ use tilewright_kernel::format::Format;
 use crate::kernel_ir::UnaryOp;
 use crate::proof::row::{Known, integers, wrapped};
 
-use super::field::{class, contains, inverse, mix, product};
+use super::field::{class, inverse, mix, pairs, product};
 use ElementType::{F32, F64};
 
 /// The modulus, a prime.
-pub(super) const P: u64 = (1 << 61) - 1;
+const P: u64 = (1 << 61) - 1;
 /// Integers of less magnitude stand for themselves.
 const SMALL: u64 = 1 << 32;
 /// Where freedom needs no field: the bits of a symbol that say of which type it is, and the one that negates it.
-const CLASS: u64 = 7;
+pub(super) const CLASS: u64 = 7;
 const SIGN: u64 = 8;
 
 /// What the numeric contract leaves open in a kernel (language, numeric contract: reductions without an order, merges).
@@ -49,6 +54,8 @@ pub(in crate::proof) struct Freedom {
     pub mul: bool,
     /// Merges of folds.
     pub merge: bool,
+    /// Corrections of sums: exp(a)·exp(b) = exp(a + b).
+    pub online: bool,
 }
 
 impl Freedom {
@@ -60,6 +67,8 @@ impl Freedom {
                 Value::Reduce { op, order, body, .. } if algorithm.types[body as usize].is_float() => {
                     found.add |= op == Reduction::Sum && order != Order::Ordered;
                     found.mul |= op == Reduction::Prod && order != Order::Ordered;
+                    found.online |= order == Order::Online;
+                    found.merge |= order == Order::Online;
                 }
                 Value::Fold { states, .. } => {
                     found.merge |= algorithm.folds[states.range()].iter().any(|s| s.merge.is_some());
@@ -71,20 +80,21 @@ impl Freedom {
     }
 
     /// Whether terms are elements of the field.
-    fn is_field(self) -> bool {
+    pub(super) fn is_field(self) -> bool {
         self.add || self.mul || self.merge
     }
 }
 
 /// What a hash is of; numbers of operations are added.
 #[derive(Clone, Copy)]
-enum Tag {
+pub(super) enum Tag {
     Literal = 1,
     Element,
     Scalar,
     Drawn,
     Cast,
     Integer,
+    Clamp,
     Unary = 0x100,
     Binary = 0x200,
     Fma = 0x300,
@@ -92,13 +102,21 @@ enum Tag {
 
 /// Numbers that were met.
 #[derive(Debug, Default)]
-struct Tables {
+pub(super) struct Tables {
     /// The values of constants that are no small integers.
     constants: BTreeMap<i64, f64>,
     /// By some bits of a term, whether a constant has these: every operand is looked up, and most are none.
     hints: u64,
     /// The term that has these bits of a type.
     terms: BTreeMap<(ElementType, u64), i64>,
+    /// Arguments of exponentials once they are clamped.
+    pub clamped: BTreeMap<i64, ElementType>,
+    /// What such an argument is rounded by, with the number that is taken off again: its bits are those of this
+    /// number, as they are for arguments near 0. So the powers of two that the definition makes of them are 1, and what
+    /// it gives is a polynomial of the argument.
+    rounded: BTreeMap<i64, f64>,
+    /// What the definition of the exponential gives, and what stands for it.
+    pub exponentials: BTreeMap<i64, i64>,
 }
 
 impl Tables {
@@ -111,7 +129,7 @@ impl Tables {
         self.constants.insert(term, value);
     }
 
-    fn constant(&self, term: i64) -> Option<f64> {
+    pub(super) fn constant(&self, term: i64) -> Option<f64> {
         if self.hints & Self::bit(term) == 0 { None } else { self.constants.get(&term).copied() }
     }
 }
@@ -119,18 +137,20 @@ impl Tables {
 /// The operations.
 #[derive(Debug)]
 pub(in crate::proof) struct Algebra {
-    freedom: Freedom,
+    pub(super) freedom: Freedom,
+    modulus: u64,
     /// Data is drawn by it.
     seed: u64,
     /// Drawn integers are mostly indices: the largest extent.
-    reach: i64,
-    tables: RefCell<Tables>,
+    pub(super) reach: i64,
+    pub(super) tables: RefCell<Tables>,
 }
 
 impl Algebra {
     /// For a kernel that leaves so much open, with tensors of extents up to `reach`.
     pub fn new(freedom: Freedom, seed: u64, reach: i64) -> Self {
-        Self { freedom, seed, reach, tables: RefCell::default() }
+        let modulus = if freedom.online { pairs::MODULUS } else { P };
+        Self { freedom, modulus, seed, reach, tables: RefCell::default() }
     }
 
     /// What it leaves open.
@@ -142,26 +162,26 @@ impl Algebra {
 
     /// The term of a hash, of a type.
     fn term(&self, ty: ElementType, words: [u64; 4]) -> i64 {
-        let hash = mix(words) % P;
+        let hash = mix(words) % self.modulus;
         let term = if self.freedom.is_field() { hash } else { hash & !(CLASS | SIGN) | class(ty) };
         // Small numbers are constants.
-        if (SMALL..=P - SMALL).contains(&term) {
+        if (SMALL..=self.modulus - SMALL).contains(&term) {
             term as i64
         } else {
             self.term(ty, [words[0], words[1], words[2], hash])
         }
     }
 
-    fn hashed(&self, tag: Tag, number: u64, ty: ElementType, operands: [i64; 2]) -> i64 {
+    pub(super) fn hashed(&self, tag: Tag, number: u64, ty: ElementType, operands: [i64; 2]) -> i64 {
         let tag = (tag as u64 + number) | (class(ty) << 32);
         self.term(ty, [tag, operands[0] as u64, operands[1] as u64, 0])
     }
 
     /// The term of a constant. That of its negative is known from then on, too, since sums and products of constants
     /// come to it: whether a term is a constant must not depend on what is computed later.
-    fn constant(&self, x: f64) -> i64 {
+    pub(super) fn constant(&self, x: f64) -> i64 {
         if x == x.trunc() && x.abs() < SMALL as f64 {
-            return if x < 0.0 { P as i64 + x as i64 } else { x as i64 };
+            return if x < 0.0 { self.modulus as i64 + x as i64 } else { x as i64 };
         }
         let size = x.abs();
         let bits = if size.is_nan() { f64::NAN.to_bits() } else { size.to_bits() };
@@ -177,8 +197,8 @@ impl Algebra {
     }
 
     /// The value, if a term is a constant.
-    fn number(&self, term: i64) -> Option<f64> {
-        let (term, small, modulus) = (term, SMALL as i64, P as i64);
+    pub(super) fn number(&self, term: i64) -> Option<f64> {
+        let (term, small, modulus) = (term, SMALL as i64, self.modulus as i64);
         match term {
             _ if term < small => Some(term as f64),
             _ if term > modulus - small => Some(-((modulus - term) as f64)),
@@ -197,16 +217,16 @@ impl Algebra {
 
     /// The term that stands for −a.
     fn opposite(&self, a: i64) -> i64 {
-        let small = a < SMALL as i64 || a > (P - SMALL) as i64;
+        let small = a < SMALL as i64 || a > (self.modulus - SMALL) as i64;
         match a {
             0 => 0,
-            _ if small || self.freedom.is_field() => P as i64 - a,
+            _ if small || self.freedom.is_field() => self.modulus as i64 - a,
             _ => a ^ SIGN as i64,
         }
     }
 
     /// The number by which a term is ordered, of `f32`: its own, or a drawn one.
-    fn drawn(&self, term: i64) -> f64 {
+    pub(super) fn drawn(&self, term: i64) -> f64 {
         if let Some(own) = self.number(term) {
             return own;
         }
@@ -227,8 +247,11 @@ impl Algebra {
     }
 
     /// The bits of a float.
-    fn bits(&self, ty: ElementType, a: i64) -> Known {
+    pub(super) fn bits(&self, ty: ElementType, a: i64) -> Known {
         let format = Format::of(ty)?;
+        if let Some(by) = self.tables.borrow().rounded.get(&a) {
+            return Some(format.from_f64(*by) as i64);
+        }
         let bits = format.from_f64(self.drawn(a));
         if self.number(a).is_none() {
             if !matches!(ty, F32 | F64) {
@@ -305,8 +328,9 @@ impl Algebra {
         match op {
             UnaryOp::Neg => return Some(self.negated(a)),
             UnaryOp::Abs => return Some(if self.drawn(a) < 0.0 { self.negated(a) } else { a }),
+            UnaryOp::Exp2Approx if self.freedom.online => return Some(self.exp2(a)),
             UnaryOp::Recip if self.freedom.merge => {
-                if let Some(inverse) = inverse(a) {
+                if let Some(inverse) = inverse(a, self.modulus) {
                     return Some(inverse);
                 }
             }
@@ -329,12 +353,19 @@ impl Algebra {
         if !ty.is_float() {
             return integers(op, ty, Some(a), Some(b));
         }
-        let Freedom { add, mul, merge, .. } = self.freedom;
+        let Freedom { add, mul, merge, online } = self.freedom;
+        let modulus = self.modulus;
+        if online && let Some(found) = self.beside_the_ring(op, ty, a, b) {
+            return found;
+        }
         match op {
-            Binary::Add if add || merge => return Some(((a + b) as u64 % P) as i64),
-            Binary::Sub if merge => return Some(((a + P as i64 - b) as u64 % P) as i64),
-            Binary::Mul if mul || merge => return Some(product(a, b)),
-            Binary::Div if merge && b != 0 => return inverse(b).map(|b| product(a, b)),
+            Binary::Add if add || merge => return Some(((a + b) as u64 % modulus) as i64),
+            Binary::Sub if merge => return Some(((a + modulus as i64 - b) as u64 % modulus) as i64),
+            Binary::Mul if mul || merge => {
+                let found = product(a, b, modulus);
+                return Some(if online { self.exponential_of(found) } else { found });
+            }
+            Binary::Div if merge && b != 0 => return inverse(b, modulus).map(|b| product(a, b, modulus)),
             Binary::Add if a == 0 => return Some(b),
             Binary::Add | Binary::Sub if b == 0 => return Some(a),
             Binary::Mul if a == 1 => return Some(b),
@@ -388,7 +419,16 @@ impl Algebra {
 
     pub fn fma(&self, ty: ElementType, a: i64, b: i64, c: i64) -> Known {
         if !ty.is_float() || self.freedom.merge {
-            return self.binary(Binary::Add, ty, self.binary(Binary::Mul, ty, a, b)?, c);
+            let found = self.binary(Binary::Add, ty, self.binary(Binary::Mul, ty, a, b)?, c)?;
+            if self.freedom.online
+                && let Some(by) = self.number(c)
+            {
+                let mut tables = self.tables.borrow_mut();
+                if [a, b].iter().any(|v| tables.clamped.contains_key(v)) {
+                    tables.rounded.insert(found, by);
+                }
+            }
+            return Some(found);
         }
         if let (Some(x), Some(y), Some(z)) = (self.number(a), self.number(b), self.number(c)) {
             let single = || f64::from((x as f32).mul_add(y as f32, z as f32));
@@ -416,69 +456,9 @@ impl Algebra {
             Compare::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
         }
     }
-
-    pub fn cast(&self, from: ElementType, to: ElementType, a: i64) -> Known {
-        match (from.is_float(), to.is_float()) {
-            (false, false) => Some(wrapped(to, a)),
-            (false, true) => {
-                let exact = if from == ElementType::U64 { i128::from(a as u64) } else { i128::from(a) };
-                let format = Format::of(to)?;
-                Some(self.constant(format.value(format.from_integer(exact))))
-            }
-            // Of sums in any order, rounding is in no certain place.
-            (true, true) if from == to || self.freedom.is_field() => Some(a),
-            (true, true) => {
-                if let Some(x) = self.number(a) {
-                    let format = Format::of(to)?;
-                    return Some(self.constant(format.value(format.from_f64(x))));
-                }
-                if contains(to, a as u64 & CLASS) {
-                    return Some(a);
-                }
-                Some(self.hashed(Tag::Cast, 0, to, [a, 0]))
-            }
-            (true, false) => Some(match self.number(a) {
-                Some(x) => saturated(to, x),
-                None => {
-                    let hash = mix([Tag::Integer as u64, a as u64, 0, 0]);
-                    wrapped(to, (hash % (self.reach.unsigned_abs() + 5)) as i64 - 2)
-                }
-            }),
-        }
-    }
-
-    /// The same bits as another type of the same width.
-    pub fn same_bits(&self, from: ElementType, to: ElementType, a: i64) -> Known {
-        let mask = u64::MAX >> (64 - 8 * from.bytes());
-        let bits = if from.is_float() { self.bits(from, a)? } else { a };
-        if to.is_float() { self.of_bits(to, bits as u64 & mask) } else { Some(wrapped(to, bits)) }
-    }
-
-    /// The high half of the product of two integers.
-    pub fn mul_high(&self, ty: ElementType, a: i64, b: i64) -> Known {
-        Some(match ty {
-            ElementType::U64 => ((u128::from(a as u64) * u128::from(b as u64)) >> 64) as i64,
-            _ => wrapped(ty, ((i128::from(a) * i128::from(b)) >> (8 * ty.bytes())) as i64),
-        })
-    }
 }
 
 /// What an operation gives: in `f64`, or in `f32`.
 fn rounded(ty: ElementType, wide: f64, single: impl FnOnce() -> f64) -> f64 {
     if ty == F64 { wide } else { single() }
-}
-
-/// A float as an integer: to zero, and to the ends of the type.
-fn saturated(ty: ElementType, x: f64) -> i64 {
-    match ty {
-        ElementType::I8 => i64::from(x as i8),
-        ElementType::I16 => i64::from(x as i16),
-        ElementType::I32 => i64::from(x as i32),
-        ElementType::U8 => i64::from(x as u8),
-        ElementType::U16 => i64::from(x as u16),
-        ElementType::U32 => i64::from(x as u32),
-        ElementType::U64 => x as u64 as i64,
-        ElementType::Bool => i64::from(x != 0.0),
-        _ => x as i64,
-    }
 }

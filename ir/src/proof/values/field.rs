@@ -1,8 +1,7 @@
-//! Arithmetic modulo the prime, and classes of types.
+//! Arithmetic modulo a number, and classes of types.
 
 use tilewright_kernel::ElementType;
 
-use super::algebra::P;
 use ElementType::{Bf16, E4m3, E5m2, F16, F32, F64, Tf32};
 
 /// A hash (the finaliser of splitmix64 after each word).
@@ -15,21 +14,48 @@ pub(in crate::proof) fn mix(words: [u64; 4]) -> u64 {
     })
 }
 
-pub(super) fn product(a: i64, b: i64) -> i64 {
-    (a.unsigned_abs() as u128 * b.unsigned_abs() as u128 % u128::from(P)) as i64
+pub(super) fn product(a: i64, b: i64, modulus: u64) -> i64 {
+    (a.unsigned_abs() as u128 * b.unsigned_abs() as u128 % u128::from(modulus)) as i64
 }
 
-/// 1/a by Fermat; of 0 nothing.
-pub(super) fn inverse(a: i64) -> Option<i64> {
-    let (mut power, mut left, mut result) = (a, P - 2, 1);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = product(result, power);
-        }
-        power = product(power, power);
-        left >>= 1;
+/// 1/a by Euclid's algorithm; nothing of what has a factor in common with the modulus.
+pub(super) fn inverse(a: i64, modulus: u64) -> Option<i64> {
+    let modulus = modulus as i64;
+    let (mut rest, mut next) = (modulus, a);
+    let (mut before, mut factor) = (0_i64, 1_i64);
+    while next != 0 {
+        let quotient = rest / next;
+        (rest, next) = (next, rest - quotient * next);
+        (before, factor) = (factor, before - quotient * factor);
     }
-    (a != 0).then_some(result)
+    (rest == 1).then(|| before.rem_euclid(modulus))
+}
+
+/// The ring of numbers below p·q, with primes p = 2·q + 1: that of pairs of a number below p and one below q.
+pub(super) mod pairs {
+    use super::product;
+
+    const Q: u64 = 1_073_741_789;
+    const P: u64 = 2 * Q + 1;
+    /// The modulus: nearly 2⁶¹.
+    pub(in super::super) const MODULUS: u64 = P * Q;
+
+    /// A homomorphism from addition to multiplication: the pair (·, x) becomes (baseˣ, 1). Squares of other numbers
+    /// than 0 and 1 have powers that repeat after q, and not before.
+    pub(in super::super) fn power(base: u64, x: i64) -> i64 {
+        let (mut square, mut left, mut result) = (base as i64, x.unsigned_abs() % Q, 1);
+        while left > 0 {
+            if left & 1 == 1 {
+                result = product(result, square, P);
+            }
+            square = product(square, square, P);
+            left >>= 1;
+        }
+        // p is 1 modulo q, so that p·(1 − a) + a, which is a modulo p, is 1 modulo q.
+        let (own, a) = (u128::from(P), result as u128);
+        let below = (u128::from(Q) + 1 - a % u128::from(Q)) % u128::from(Q);
+        ((own * below + a) % u128::from(MODULUS)) as i64
+    }
 }
 
 pub(super) fn class(ty: ElementType) -> u64 {

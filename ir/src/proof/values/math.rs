@@ -19,6 +19,16 @@ pub(super) fn apply(algebra: &Algebra, function: Unary, ty: ElementType, x: i64)
     }
 }
 
+/// The exponential by its definition.
+pub(super) fn exp(algebra: &Algebra, ty: ElementType, x: i64) -> Known {
+    apply(algebra, Unary::Exp, ty, x)
+}
+
+/// Where that clamps its argument.
+pub(super) fn exp_range(ty: ElementType) -> Option<(f64, f64)> {
+    math::exp_range(ty)
+}
+
 /// Types of one width.
 trait Width: Copy {
     type Word: Copy + Into<u64>;

@@ -6,6 +6,8 @@
 //! **Approximation.** The algebra's: what it takes for equal, see there.
 
 mod algebra;
+mod cast;
+mod exponential;
 mod field;
 mod math;
 mod spec;

@@ -7,8 +7,8 @@ use super::algebra::{Algebra, Freedom};
 use crate::kernel_ir::UnaryOp;
 
 /// Of a kernel without reductions, and of one with a sum in any order.
-const ROUNDED: Freedom = Freedom { add: false, mul: false, merge: false };
-const SUMMED: Freedom = Freedom { add: true, mul: false, merge: false };
+const ROUNDED: Freedom = Freedom { add: false, mul: false, merge: false, online: false };
+const SUMMED: Freedom = Freedom { add: true, mul: false, merge: false, online: false };
 
 /// Some terms: elements of a tensor.
 fn terms(algebra: &Algebra) -> Vec<i64> {
@@ -88,4 +88,44 @@ fn terms_have_an_order_bits_and_a_type() {
             }
         }
     }
+}
+
+/// Of a kernel with an online sum.
+const ONLINE: Freedom = Freedom { add: true, mul: false, merge: true, online: true };
+
+#[test]
+fn exponentials_are_homomorphisms_where_sums_are_corrected() {
+    let algebra = Algebra::new(ONLINE, 1, 8);
+    let literal = |x: f32| algebra.of_bits(F32, x.to_bits().into()).expect("known");
+    let op = |op, a, b| algebra.binary(op, F32, a, b).expect("known");
+    let [a, b, c, ..] = terms(&algebra)[..] else { panic!("terms") };
+    let two = literal(2.0);
+    for ty in [F32, F64] {
+        let exp = |x| super::math::exp(&algebra, ty, x).expect("known");
+        let apart = |x, y| exp(op(Binary::Sub, x, y));
+        assert_eq!(op(Binary::Mul, apart(a, b), apart(b, c)), apart(a, c));
+        assert_eq!(op(Binary::Mul, exp(a), exp(a)), exp(op(Binary::Mul, two, a)));
+        assert_ne!(op(Binary::Mul, apart(a, b), apart(a, c)), apart(b, c));
+        assert_ne!(exp(op(Binary::Mul, a, b)), op(Binary::Mul, exp(a), exp(b)));
+        assert_ne!(op(Binary::Add, exp(a), exp(b)), exp(op(Binary::Add, a, b)));
+        // A sum of terms, corrected once.
+        let sum = op(Binary::Add, apart(a, b), apart(b, b));
+        let corrected = op(Binary::Mul, sum, apart(b, c));
+        assert_eq!(corrected, op(Binary::Add, apart(a, c), apart(b, c)));
+        assert_ne!(corrected, op(Binary::Add, apart(a, c), apart(c, c)));
+        // Numbers that are none.
+        let [infinity, nan] = [f32::INFINITY, f32::NAN].map(literal);
+        let less = algebra.unary(UnaryOp::Neg, F32, infinity).expect("known");
+        assert_eq!((exp(0), apart(less, a), exp(infinity), exp(nan)), (1, 0, infinity, nan));
+        assert_eq!((apart(less, less), op(Binary::Mul, 0, infinity)), (nan, nan));
+        assert_eq!(op(Binary::Add, exp(a), nan), nan);
+    }
+    let exp2 = |x| algebra.unary(UnaryOp::Exp2Approx, F32, x).expect("known");
+    assert_eq!(op(Binary::Mul, exp2(a), exp2(b)), exp2(op(Binary::Add, a, b)));
+    assert_ne!(exp2(a), super::math::exp(&algebra, F32, a).expect("known"));
+    // Another clamp is none of an exponential.
+    let clamped = op(Binary::Max, a, literal(-103.0));
+    assert!([a, literal(-103.0)].contains(&clamped));
+    // What only looks like the end of an exponential is none.
+    assert_ne!(op(Binary::Mul, a, b), super::math::exp(&algebra, F32, a).expect("known"));
 }

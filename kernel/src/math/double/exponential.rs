@@ -122,6 +122,11 @@ const SHAPE: Format<f64, u64> = Format {
     minus_infinity: f64::NEG_INFINITY,
 };
 
+/// Where `exp` clamps its argument.
+pub fn exp_range() -> (f64, f64) {
+    SHAPE.exp_range
+}
+
 /// eˣ over all of `f64`.
 pub fn exp<O: Double>(o: &mut O, x: O::F) -> O::F {
     exp_in(o, x, &SHAPE)

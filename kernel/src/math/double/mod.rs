@@ -3,5 +3,5 @@
 mod exponential;
 pub(super) mod trigonometric;
 
-pub use exponential::{erf, exp, log, tanh};
+pub use exponential::{erf, exp, exp_range, log, tanh};
 pub use trigonometric::{cos, sin};

@@ -76,7 +76,7 @@ fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
 }
 
 fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
-    let mut accumulator = Accumulator::new(op, order, element, 1).unwrap();
+    let mut accumulator = Accumulator::new(op, order, None, element, 1).unwrap();
     accumulator.take((terms, None), Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap()
 }
@@ -307,12 +307,17 @@ fn hulls_of_integers_hold_what_lies_between() {
 
 /// A `dot` of these factors, with the magnitudes that its contract has for them.
 fn dot_of(operand: ElementType, promote: Option<u32>, factors: &[(f64, f64)]) -> Interval {
-    let least = dot::loss(operand, 1, promote).unwrap().least;
-    let size = |x: f64| if x == 0.0 { 0.0 } else { x.abs().max(least) };
+    dot_of_two([operand; 2], promote, factors)
+}
+
+/// The same of factors of two types.
+fn dot_of_two(operands: [ElementType; 2], promote: Option<u32>, factors: &[(f64, f64)]) -> Interval {
+    let least = dot::loss(operands, 1, promote).unwrap().least;
+    let size = |n: usize, x: f64| if x == 0.0 { 0.0 } else { x.abs().max(least[n]) };
     let terms = Column::Float(factors.iter().map(|(x, y)| f64::from((x * y) as f32)).collect());
-    let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(*x) * size(*y)).collect();
-    let order = Order::Dot { operand, promote };
-    let mut accumulator = Accumulator::new(Reduction::Sum, order, ElementType::F32, 1).unwrap();
+    let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(0, *x) * size(1, *y)).collect();
+    let order = Order::Dot { operands, promote };
+    let mut accumulator = Accumulator::new(Reduction::Sum, order, None, ElementType::F32, 1).unwrap();
     accumulator.take((&terms, Some(&sizes)), Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap().interval(0)
 }
@@ -333,6 +338,14 @@ fn dots_have_a_contract_of_their_own() {
     // A subnormal factor has the exponent of the least normal: what stands beside it may be cut off.
     let factors = [(2.0_f64.powi(-24), 1.0), (2.0_f64.powi(-14), 2.0_f64.powi(-24))];
     assert!(dot_of(ElementType::F16, None, &factors).contains(2.0_f64.powi(-24)));
+    // Of two types each factor counts by its own: 2^-9 is less than the least normal number of `e4m3` alone.
+    let mixed = |x: f64, y: f64| {
+        let of = |operands| dot_of_two(operands, None, &[(x, y), (16.0, 1.0), (2.0_f64.powi(-6), 2.0_f64.powi(-6))]);
+        let width = |set: Interval| set.hi - set.lo;
+        [[ElementType::E4m3, ElementType::E5m2], [ElementType::E5m2, ElementType::E4m3]].map(|o| width(of(o)))
+    };
+    let [left, right] = mixed(2.0_f64.powi(-9), 256.0);
+    assert!(left > right, "{left:e} {right:e}");
     // A new sum after some terms loses less.
     let width = |promote| {
         let set = dot_of(ElementType::E5m2, promote, &ones(4096, 0.3125));

@@ -1,0 +1,167 @@
+//! TW0720: reductions that cannot be made online.
+
+use super::tw1011_not_online::ChainProblem;
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// `online m -> l over jo` in the schedule of `m` computes the extreme `m` and sums that depend on it in one pass
+    /// over their terms. In each iteration of `jo` a thread first takes the extreme of its terms there, then corrects
+    /// its sums, then adds the terms. The parts of threads and blocks are corrected where they are merged.
+    ///
+    /// - `m` is a `max` or `min`, each sum says `online sum`, and has a correction (TW1011);
+    /// - the op stands in the schedule of `m`, once;
+    /// - `jo` is a loop of `m` over terms: not bound, not vectorised;
+    /// - no stage stands in a loop inside of `jo`: these loops run twice. In `jo` itself it may;
+    /// - what stands in the loops of `m` does not read `m`, which is known after them.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel LogSumExp(x: f32[M, N]) -> (y: f32[M]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     l[i] = sum(|j| exp(x[i, j] - m[i]));
+    ///     y[i] = m[i] + log(l[i]);
+    ///     schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; }
+    ///     schedule m in registers per thread at y.t {
+    ///         split j by 4 -> jo, ji; unroll ji;
+    ///         online m -> l over jo;
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel LogSumExp(x: f32[M, N]) -> (y: f32[M]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     l[i] = online sum(|j| exp(x[i, j] - m[i]));
+    ///     y[i] = m[i] + log(l[i]);
+    ///     schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; }
+    ///     schedule m in registers per thread at y.t {
+    ///         split j by 4 -> jo, ji; unroll ji;
+    ///         online m -> l over jo;
+    ///     }
+    /// }
+    /// ```
+    TW0720 "bad-online" Error "reductions that cannot be made online"
+}
+
+/// TW0720: an `online` op that is refused.
+#[derive(Clone, Debug)]
+pub struct BadOnline {
+    /// The extreme, as the op names it.
+    pub source: String,
+    /// Why.
+    pub problem: OnlineProblem,
+    /// The part of the op, or of a term.
+    pub span: Span,
+}
+
+/// Why reductions cannot be made online.
+#[derive(Clone, Debug)]
+pub enum OnlineProblem {
+    /// The op stands in the schedule of something else.
+    Elsewhere {
+        /// Of what.
+        stage: String,
+    },
+    /// Another op is there already.
+    Second {
+        /// It.
+        first: Span,
+    },
+    /// A name that is no equation.
+    Unknown {
+        /// The name.
+        target: String,
+    },
+    /// A sum that is named twice.
+    Twice {
+        /// It.
+        target: String,
+    },
+    /// A sum that does not admit it.
+    NotSaid {
+        /// The sum.
+        target: String,
+        /// Its first word.
+        word: Span,
+        /// What to write in its place.
+        edit: &'static str,
+    },
+    /// The two are no chain.
+    NoChain {
+        /// The sum.
+        target: String,
+        /// Why not.
+        problem: ChainProblem,
+    },
+    /// The axis is no loop over terms.
+    Axis {
+        /// It.
+        axis: String,
+        /// Why not.
+        why: &'static str,
+        /// Axes that are.
+        known: Vec<String>,
+    },
+    /// A stage stands in a loop that runs twice.
+    Deeper {
+        /// It.
+        stage: String,
+        /// That loop.
+        axis: String,
+        /// The loop of the op.
+        over: String,
+    },
+    /// A stage inside the loops reads the extreme.
+    Inside {
+        /// It.
+        stage: String,
+    },
+}
+
+impl IntoDiagnostic for BadOnline {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { source, problem, span } = self;
+        let diagnostic = |title: String| Diagnostic::new(Code::TW0720, span, title);
+        match problem {
+            OnlineProblem::Elsewhere { stage } => diagnostic(format!("`{source}` is not what this schedule is of"))
+                .note(format!("the loops are those of `{stage}`, and the pass is one over the terms of `{source}`"))
+                .help(format!("write the op in the schedule of `{source}`")),
+            OnlineProblem::Second { first } => diagnostic(format!("`{source}` is online already"))
+                .label(first, "here")
+                .help("name all sums in one op: `online m -> l, a over jo`"),
+            OnlineProblem::Unknown { target } => diagnostic(format!("there is no equation `{target}`")),
+            OnlineProblem::Twice { target } => diagnostic(format!("`{target}` is named twice")),
+            OnlineProblem::NotSaid { target, word, edit } => {
+                diagnostic(format!("`{target}` is not an `online sum`"))
+                    .label(word, "this sum")
+                    .note("partial sums are rescaled, which rounds: the sum has to say that it admits that")
+                    .replace(word, edit, "write `online sum`")
+            }
+            OnlineProblem::NoChain { target, problem } => {
+                let found = diagnostic(format!("`{target}` cannot follow `{source}` online"));
+                problem.explain(found, &target, Some(&source))
+            }
+            OnlineProblem::Axis { axis, why, known } => {
+                let found = diagnostic(format!("`{axis}` is no loop over the terms of `{source}`")).note(why);
+                match known.is_empty() {
+                    true => found.help("leave a loop over terms: `split` the axis, and bind or vectorise the inner part"),
+                    false => found.help(format!("loops over terms are `{}`", known.join("`, `"))),
+                }
+            }
+            OnlineProblem::Deeper { stage, axis, over } => {
+                diagnostic(format!("`{stage}` stands in a loop that runs twice in each iteration of `{over}`"))
+                    .note(format!("`{axis}` is inside of `{over}`: it runs for the extreme of the terms, and again for their sums"))
+                    .help(format!("attach it to `{source}.{over}`"))
+            }
+            OnlineProblem::Inside { stage } => {
+                diagnostic(format!("`{stage}` reads `{source}`, which is not known before its loops end"))
+                    .note(format!("inside of its loops, `{source}` is the extreme of the terms so far"))
+                    .help(format!("leave the schedule of `{stage}` out: then it is computed where the sums read it"))
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! TW1011: an `online sum` without a correction.
+
+use tilewright_kernel::algorithm::Reduction;
+use tilewright_kernel::online::Why;
+
+use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::source::Span;
+
+row! {
+    /// An `online sum` may be added up before the extreme is known that its terms depend on: partial sums are rescaled
+    /// where a larger one is met. That is right for terms that change by a factor which is the same for all of them,
+    /// and no partial sum overflows if the factors are at most 1:
+    ///
+    /// - `m[i] = max(|j| u)`, where `u` is any expression;
+    /// - `l[i] = online sum(|j| exp(u - m[i]) * y)`, with the same `u`, over the same range, where `y` does not depend
+    ///   on `m`. The argument may be scaled by a positive literal, and with `min` it is `exp(m[i] - u)`. `approx::exp`
+    ///   is an exponential, too;
+    /// - both of `f32` or both of `f64`, with the same axes.
+    ///
+    /// What the term is made of may stand in equations of its own.
+    ///
+    /// ## Wrong
+    ///
+    /// ```text
+    /// kernel Spread(x: f32[M, N]) -> (y: f32[M]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     y[i] = online sum(|j| (x[i, j] - m[i]) * (x[i, j] - m[i]));
+    ///     schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; }
+    ///     schedule m in registers per thread at y.t { split j by 4 -> jo, ji; unroll ji; }
+    /// }
+    /// ```
+    ///
+    /// The message names the part of the term that stands in the way.
+    ///
+    /// ## Right
+    ///
+    /// ```text
+    /// kernel LogSumExp(x: f32[M, N]) -> (y: f32[M]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     l[i] = online sum(|j| exp(x[i, j] - m[i]));
+    ///     y[i] = m[i] + log(l[i]);
+    ///     schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; }
+    ///     schedule m in registers per thread at y.t {
+    ///         split j by 4 -> jo, ji; unroll ji;
+    ///         online m -> l over jo;
+    ///     }
+    /// }
+    /// ```
+    TW1011 "not-online" Error "an `online sum` whose terms have no correction"
+}
+
+/// Why two reductions are no chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainProblem {
+    /// The first one is not a `max` or `min` alone.
+    NotExtreme,
+    /// The second one is not a `sum` alone.
+    NotSum,
+    /// Other types, or two of them.
+    Type,
+    /// Several axes, or not the same range.
+    Range,
+    /// Not the same elements.
+    Elements,
+    /// The term does not read the extreme.
+    Unread,
+    /// A reduction in the term reads it.
+    Nested,
+    /// A part of the term has no correction.
+    Obstacle(Why),
+    /// There is a correction, but the term is no product with one exponential.
+    Shape,
+    /// The exponential's argument is not that of the extreme.
+    Other,
+    /// The exponential may be larger than 1.
+    Grows(Reduction),
+    /// The term is too large.
+    TooLarge,
+}
+
+impl ChainProblem {
+    /// Says it, with what it is about: the later reduction, and the earlier one.
+    pub(super) fn explain(self, diagnostic: Diagnostic, later: &str, earlier: Option<&str>) -> Diagnostic {
+        let m = earlier.map_or_else(|| "the extreme".to_owned(), |m| format!("`{m}`"));
+        let form = "write the term as `exp(u - m[i])`, or that times what does not depend on `m`; `u` is the term of `m`";
+        match self {
+            Self::NotExtreme => diagnostic.note(format!("{m} is not a `max` or `min` alone")),
+            Self::NotSum => diagnostic
+                .note(format!("`{later}` is not a sum alone"))
+                .help("give the sum an equation of its own"),
+            Self::Type => diagnostic.note("both are of `f32`, or both of `f64`"),
+            Self::Range => diagnostic.note(format!("{m} and `{later}` are reductions over one axis each, of the same range")),
+            Self::Elements => diagnostic
+                .note(format!("each element of `{later}` depends on one of {m}, with the same axes: `m[i]` for `l[i]`")),
+            Self::Unread => diagnostic
+                .note(format!("the term of `{later}` reads no `max` or `min` that is not known before it"))
+                .help("write `sum`"),
+            Self::Nested => diagnostic
+                .note(format!("a reduction stands in the term, or reads {m} for it"))
+                .help(format!("give a reduction that does not read {m} an equation of its own")),
+            Self::TooLarge => diagnostic.note("the term is too large, with all that it inlines"),
+            Self::Obstacle(why) => diagnostic
+                .note(format!("where {m} changes, the terms so far must change by one factor; this part {}", why.text()))
+                .help(form),
+            Self::Shape => diagnostic
+                .note("there is a correction, but not of a kind that is computed: the term is no product with one exponential of its type")
+                .help(form),
+            Self::Other => diagnostic
+                .note(format!("this is not `u - m[i]` with the `u` that {m} is the extreme of, scaled by literals"))
+                .note(format!("with another one, the exponential could be infinite with what {m} is at first"))
+                .help(form),
+            Self::Grows(op) => {
+                let (right, extreme) = match op {
+                    Reduction::Min => ("exp(m[i] - u)", "smallest"),
+                    _ => ("exp(u - m[i])", "largest"),
+                };
+                diagnostic
+                    .note(format!("{m} is the {extreme}, so that this exponential is 1 or more, and may overflow before {m} is known"))
+                    .help(format!("write `{right}`"))
+            }
+        }
+    }
+}
+
+/// TW1011: an `online sum` that cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotOnline {
+    /// The equation, if it has one alone.
+    pub name: String,
+    /// The extreme, if there is one.
+    pub earlier: Option<String>,
+    /// Why not.
+    pub problem: ChainProblem,
+    /// The part of the term, or the sum.
+    pub span: Span,
+    /// The sum.
+    pub sum: Span,
+}
+
+impl IntoDiagnostic for NotOnline {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { name, earlier, problem, span, sum } = self;
+        let diagnostic = Diagnostic::new(Code::TW1011, span, format!("`{name}` cannot be an `online sum`"));
+        let diagnostic = if span == sum { diagnostic } else { diagnostic.label(sum, "this sum") };
+        problem.explain(diagnostic, &name, earlier.as_deref())
+    }
+}

@@ -1,0 +1,357 @@
+//! Sums that follow an extreme in one pass: `online m -> l over jo`.
+//!
+//! **Property.** [`rewritten`] has the same results as the program that it is given, as the contract of an `online sum`
+//! admits: docs/theory.md, Online reductions. **Formula.** The equation of the extreme m becomes a fold with the states
+//! m and l; that of each sum reads its state:
+//!
+//! > m' = max(m, u), l' = l·c(m, m') + t(u, m'),
+//!
+//! merged in the same way: m' = max(m₁, m₂), l' = l₁·c(m₁, m') + l₂·c(m₂, m'). Its schedule is that of m. By blocks of
+//! terms, lowering takes the extreme of all of them first: [`Online`] has the parts. What blocks, threads and units do
+//! with a fold they do with this one. The algorithm of the kernel stays what was written, for `reference()` and the
+//! separate checker. **Approximation.** None: what has no correction in `tilewright_kernel::online` is refused.
+
+#[cfg(test)]
+mod tests;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{
+    Algorithm, Binary, Compare, Component, FoldState, Order, Reduction, Run, Source, Value, ValueId,
+};
+use tilewright_kernel::online::{self, At, Chain, NoChain, push, replaced};
+
+use tilewright_sorted::SortedSet;
+
+use crate::diag::Diagnostics;
+use crate::diag::codes::{BadOnline, ChainProblem, NotOnline, OnlineProblem};
+use crate::program::{Online, Program};
+use crate::source::{Span, ast};
+
+/// Refuses sums that say `online` and have no correction; none after an error.
+pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
+    let mut is_clean = true;
+    for (value, node) in program.algorithm.values.iter().enumerate() {
+        let Value::Reduce { order: Order::Online, .. } = node else { continue };
+        let sum = program.value_spans[value];
+        let alone = (0..program.algorithm.equations.len() as u16).find(|equation| {
+            let components = components(&program.algorithm, *equation);
+            matches!(components, [only] if only.value as usize == value)
+        });
+        let (name, earlier, why) = match alone {
+            None => ("this".to_owned(), None, NoChain::NotSum),
+            Some(equation) => {
+                let mut algorithm = program.algorithm.clone();
+                let Err(why) = online::chain_of(&mut algorithm, equation) else { continue };
+                let first = online::extremes(&program.algorithm, equation).first().copied();
+                (name(program, equation), first, why)
+            }
+        };
+        let (problem, part) = problem(program, earlier, why);
+        let earlier = earlier.map(|equation| self::name(program, equation));
+        diags.report(NotOnline { name, earlier, problem, span: part.unwrap_or(sum), sum });
+        is_clean = false;
+    }
+    is_clean.then_some(())
+}
+
+/// The program with the equations that `online` ops ask for; none after an error.
+pub fn rewritten(mut program: Program, diags: &mut Diagnostics) -> Option<Program> {
+    let mut is_clean = true;
+    for at in 0..program.schedules.len() {
+        let schedule = &program.schedules[at];
+        let mut ops = schedule.ast.ops.iter().filter_map(|op| match &op.kind {
+            ast::OpKind::Online { source, targets, .. } => Some((source.clone(), targets.clone(), op.span)),
+            _ => None,
+        });
+        let Some(first) = ops.next() else { continue };
+        let mut refuse = |source: &ast::Name, problem, span| {
+            diags.report(BadOnline { source: source.text.clone(), problem, span });
+            is_clean = false;
+        };
+        if let Some((source, _, span)) = ops.next() {
+            refuse(&source, OnlineProblem::Second { first: first.2 }, span);
+            continue;
+        }
+        let (equation, (source, targets, span)) = (schedule.equation, first);
+        let found = Op { source: &source, targets: &targets, span }.apply(&mut program, equation);
+        if let Err((problem, span)) = found {
+            refuse(&source, problem, span);
+        }
+    }
+    is_clean.then_some(program)
+}
+
+fn components(algorithm: &Algorithm, equation: u16) -> &[Component] {
+    &algorithm.components[algorithm.equations[usize::from(equation)].components.range()]
+}
+
+fn name(program: &Program, equation: u16) -> String {
+    components(&program.algorithm, equation).first().map_or_else(String::new, |c| c.name.to_string())
+}
+
+/// Why two reductions are no chain, and the part of the term that it is about.
+fn problem(program: &Program, earlier: Option<u16>, why: NoChain) -> (ChainProblem, Option<Span>) {
+    let span = |value: ValueId| program.value_spans.get(value as usize).copied();
+    match why {
+        NoChain::NotExtreme => (ChainProblem::NotExtreme, None),
+        NoChain::NotSum | NoChain::NotOnline(_) => (ChainProblem::NotSum, None),
+        NoChain::Type => (ChainProblem::Type, None),
+        NoChain::Range => (ChainProblem::Range, None),
+        NoChain::Elements => (ChainProblem::Elements, None),
+        NoChain::Unread => (ChainProblem::Unread, None),
+        NoChain::TooLarge => (ChainProblem::TooLarge, None),
+        NoChain::Nested(value) => (ChainProblem::Nested, span(value)),
+        NoChain::Obstacle(obstacle) => (ChainProblem::Obstacle(obstacle.why), span(obstacle.value)),
+        NoChain::Shape(value) => (ChainProblem::Shape, span(value)),
+        NoChain::Other(value) => (ChainProblem::Other, span(value)),
+        NoChain::Grows(value) => {
+            let first = earlier.and_then(|equation| components(&program.algorithm, equation).first());
+            let op = match first.map(|c| program.algorithm.values[c.value as usize]) {
+                Some(Value::Reduce { op, .. }) => op,
+                _ => Reduction::Max,
+            };
+            (ChainProblem::Grows(op), span(value))
+        }
+    }
+}
+
+/// One `online` op.
+struct Op<'a> {
+    source: &'a ast::Name,
+    targets: &'a [ast::Name],
+    span: Span,
+}
+
+impl Op<'_> {
+    /// Makes the equation of the extreme a fold, and that of each sum a read of its state.
+    fn apply(&self, program: &mut Program, equation: u16) -> Result<(), (OnlineProblem, Span)> {
+        let Self { source, targets, span } = *self;
+        if program.equation(&source.text) != Some((equation, 0)) {
+            return Err((OnlineProblem::Elsewhere { stage: name(program, equation) }, source.span));
+        }
+        if let Some((stage, span)) = inside(program, equation) {
+            return Err((OnlineProblem::Inside { stage }, span));
+        }
+        let mut chains: Vec<(u16, Chain)> = Vec::new();
+        for target in targets {
+            let name = target.text.clone();
+            let Some((later, _)) = program.equation(&name) else {
+                return Err((OnlineProblem::Unknown { target: name }, target.span));
+            };
+            if chains.iter().any(|chain| chain.0 == later) {
+                return Err((OnlineProblem::Twice { target: name }, target.span));
+            }
+            let mut algorithm = program.algorithm.clone();
+            match online::chain(&mut algorithm, equation, later, At::Earlier) {
+                Ok(chain) => {
+                    program.algorithm = algorithm;
+                    chains.push((later, chain));
+                }
+                Err(NoChain::NotOnline(sum)) => return Err(self.unsaid(program, (equation, later), sum, target)),
+                Err(why) => return Err(no_chain(program, equation, why, target)),
+            }
+        }
+        let online = fold(program, equation, span, &chains);
+        program.online.push(online);
+        // What was added stands for the op.
+        let algorithm = &program.algorithm;
+        let (values, indices, components) =
+            (algorithm.values.len(), algorithm.indices.len(), algorithm.components.len());
+        program.value_spans.resize(values, span);
+        program.index_spans.resize(indices, span);
+        program.component_spans.resize(components, span);
+        Ok(())
+    }
+
+    /// A sum that does not say `online`: whether the word is all that it lacks.
+    fn unsaid(
+        &self,
+        program: &Program,
+        (equation, later): (u16, u16),
+        sum: ValueId,
+        target: &ast::Name,
+    ) -> (OnlineProblem, Span) {
+        let mut algorithm = program.algorithm.clone();
+        let Value::Reduce { op, order, axes, body } = algorithm.values[sum as usize] else {
+            return no_chain(program, equation, NoChain::NotSum, target);
+        };
+        algorithm.values.to_mut()[sum as usize] = Value::Reduce { op, order: Order::Online, axes, body };
+        let found = online::chain(&mut algorithm, equation, later, At::Earlier);
+        let word = match order {
+            Order::Free => "online sum",
+            Order::Ordered | Order::Unordered => "online",
+            Order::Dot { .. } | Order::Online => return no_chain(program, equation, NoChain::NotSum, target),
+        };
+        if let Err(why) = found {
+            return no_chain(program, equation, why, target);
+        }
+        let first = Span::token(program.value_spans[sum as usize].first);
+        (OnlineProblem::NotSaid { target: target.text.clone(), word: first, edit: word }, target.span)
+    }
+}
+
+/// Why two reductions cannot be one pass, and the place.
+fn no_chain(program: &Program, equation: u16, why: NoChain, target: &ast::Name) -> (OnlineProblem, Span) {
+    let (problem, part) = problem(program, Some(equation), why);
+    (OnlineProblem::NoChain { target: target.text.clone(), problem }, part.unwrap_or(target.span))
+}
+
+/// A stage in the loops of an equation that reads it: its name, and the head of its schedule.
+fn inside(program: &Program, equation: u16) -> Option<(String, Span)> {
+    let algorithm = &program.algorithm;
+    let reads = |of: u16| {
+        let mut open: Vec<ValueId> = components(algorithm, of).iter().map(|c| c.value).collect();
+        let mut seen = SortedSet::new();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            if let Value::Read { source: Source::Equation { equation: read, .. }, .. } =
+                algorithm.values[value as usize]
+            {
+                if read == equation {
+                    return true;
+                }
+                open.extend(components(algorithm, read).iter().map(|c| c.value));
+            }
+            open.extend(algorithm.operands(value));
+        }
+        false
+    };
+    let own = name(program, equation);
+    let is_there = |s: &&crate::program::Schedule| s.ast.clauses.at.as_ref().is_some_and(|at| at.stage.text == own);
+    let found = program.schedules.iter().filter(is_there).find(|s| s.equation != equation && reads(s.equation))?;
+    Some((name(program, found.equation), found.ast.head))
+}
+
+/// Builds values over those of a chain.
+struct Build<'a> {
+    algorithm: &'a mut Algorithm,
+    ty: ElementType,
+    /// Before the first term.
+    identity: ValueId,
+    zero: ValueId,
+    one: ValueId,
+}
+
+impl Build<'_> {
+    fn value(&mut self, value: Value) -> ValueId {
+        push(self.algorithm, value, self.ty)
+    }
+
+    fn float(&mut self, x: f64) -> ValueId {
+        let bits = if self.ty == ElementType::F64 { x.to_bits() } else { u64::from((x as f32).to_bits()) };
+        self.value(Value::Literal(bits))
+    }
+
+    /// Whether a value is the identity: no term, or none but infinite ones.
+    fn is_nothing(&mut self, value: ValueId) -> ValueId {
+        push(self.algorithm, Value::Compare(Compare::Eq, value, self.identity), ElementType::Bool)
+    }
+
+    /// What terms take for an extreme: 0 while it is infinite, where each exponential is 0 with any later one.
+    fn safe(&mut self, value: ValueId) -> ValueId {
+        let nothing = self.is_nothing(value);
+        self.value(Value::Select(nothing, self.zero, value))
+    }
+
+    fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
+        self.value(Value::Binary(op, a, b))
+    }
+}
+
+/// The fold in the place of the extreme, and the equations of the sums as reads of it.
+fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Online {
+    let first = components(&program.algorithm, equation)[0].clone();
+    let extreme = program.algorithm.values[first.value as usize];
+    let ty = program.algorithm.types[first.value as usize];
+    let Value::Reduce { op, axes, body, .. } = extreme else { unreachable!("a chain begins with a reduction") };
+    let (take, least) = match op {
+        Reduction::Min => (Binary::Min, f64::INFINITY),
+        _ => (Binary::Max, f64::NEG_INFINITY),
+    };
+    let mut free = program.algorithm.values.iter().filter_map(|v| match v {
+        Value::Variable(number) => Some(number + 1),
+        _ => None,
+    });
+    let of_folds = program.algorithm.folds.iter().flat_map(|s| [s.variable, s.left, s.right]).map(|v| v + 1);
+    let start = of_folds.chain(free.by_ref()).max().unwrap_or(0);
+    let mut b = Build { algorithm: &mut program.algorithm, ty, identity: 0, zero: 0, one: 0 };
+    (b.identity, b.zero, b.one) = (b.float(least), b.float(0.0), b.float(1.0));
+    // Numbers of variables: before, now, safe; then three of each state.
+    let [before, now, safe] = [start, start + 1, start + 2];
+    let state = |n: usize| -> [u32; 3] { std::array::from_fn(|k| start + 3 + 3 * n as u32 + k as u32) };
+    let [of_before, of_now, of_safe] = [before, now, safe].map(|v| b.value(Value::Variable(v)));
+    let is_first = b.is_nothing(of_before);
+    let sums: Vec<(ValueId, ValueId)> = chains
+        .iter()
+        .map(|(_, chain)| {
+            let changed = replaced(b.algorithm, chain.correction, &[(chain.before, of_before), (chain.now, of_safe)]);
+            let correction = b.value(Value::Select(is_first, b.one, changed));
+            (correction, replaced(b.algorithm, chain.term, &[(chain.now, of_safe)]))
+        })
+        .collect();
+    let as_safe = b.safe(of_now);
+    // The fold, one term at a time.
+    let [variable, left, right] = state(0);
+    let of = [variable, left, right].map(|v| b.value(Value::Variable(v)));
+    let step = b.binary(take, of[0], body);
+    let merge = b.binary(take, of[1], of[2]);
+    let (safe_step, safe_merge) = (b.safe(step), b.safe(merge));
+    let mut states = vec![FoldState { init: b.identity, variable, step, left, right, merge: Some(merge) }];
+    for (n, (correction, term)) in sums.iter().enumerate() {
+        let numbers = state(n + 1);
+        let own = numbers.map(|v| b.value(Value::Variable(v)));
+        let mut corrected = |sum: ValueId, from: ValueId, to: ValueId| {
+            let by = replaced(b.algorithm, *correction, &[(before, from), (safe, to)]);
+            b.binary(Binary::Mul, sum, by)
+        };
+        let kept = corrected(own[0], of[0], safe_step);
+        let (one, other) = (corrected(own[1], of[1], safe_merge), corrected(own[2], of[2], safe_merge));
+        let term = replaced(b.algorithm, *term, &[(safe, safe_step)]);
+        let [variable, left, right] = numbers;
+        let step = b.binary(Binary::Add, kept, term);
+        let merge = Some(b.binary(Binary::Add, one, other));
+        states.push(FoldState { init: b.zero, variable, step, left, right, merge });
+    }
+    let all = Run { start: b.algorithm.folds.len() as u32, len: states.len() as u32 };
+    b.algorithm.folds.to_mut().extend(states);
+    let fold = b.value(Value::Fold { axes, states: all });
+    let mut parts = vec![Component { value: b.value(Value::Component { fold, component: 0 }), ..first }];
+    for (n, (later, chain)) in chains.iter().enumerate() {
+        let component = n as u16 + 1;
+        // No name of the source has this sign.
+        let name = format!("{}${}", components(b.algorithm, *later)[0].name, parts[0].name).into();
+        let value = b.value(Value::Component { fold, component });
+        parts.push(Component { name, value, parameter: None });
+        read(&mut b, (equation, component), *later, chain);
+    }
+    let run = Run { start: b.algorithm.components.len() as u32, len: parts.len() as u32 };
+    b.algorithm.components.to_mut().extend(parts);
+    b.algorithm.equations.to_mut()[usize::from(equation)].components = run;
+    Online { equation, fold, span, variables: [before, now, safe], safe: as_safe, sums }
+}
+
+/// The equation of a sum reads its state. With an infinite extreme, every term that there is has exp(∞ − ∞).
+fn read(b: &mut Build<'_>, (equation, component): (u16, u16), later: u16, chain: &Chain) {
+    let own = components(b.algorithm, later)[0].value;
+    let Value::Reduce { axes, .. } = b.algorithm.values[own as usize] else { return };
+    let axis = b.algorithm.axis_lists[axes.range()][0];
+    let mut element = |component: u16| {
+        let indices = Run { start: b.algorithm.index_lists.len() as u32, len: chain.places.len() as u32 };
+        b.algorithm.index_lists.to_mut().extend(chain.places.iter().copied());
+        b.value(Value::Read { source: Source::Equation { equation, component }, indices, or: None })
+    };
+    let (extreme, sum) = (element(0), element(component));
+    let nothing = b.is_nothing(extreme);
+    let (lower, upper) = {
+        let axis = &b.algorithm.axes[axis as usize];
+        (axis.lower, axis.upper)
+    };
+    let has_terms = push(b.algorithm, Value::CompareIndex(Compare::Lt, lower, upper), ElementType::Bool);
+    let infinite = push(b.algorithm, Value::Binary(Binary::And, nothing, has_terms), ElementType::Bool);
+    let nan = b.float(f64::NAN);
+    let value = b.value(Value::Select(infinite, nan, sum));
+    let at = b.algorithm.equations[usize::from(later)].components.start as usize;
+    b.algorithm.components.to_mut()[at].value = value;
+}

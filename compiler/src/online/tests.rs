@@ -1,0 +1,285 @@
+//! Which reductions become one pass, what the separate checker says of it, and which are refused.
+
+use tilewright_kernel::ElementType::F32;
+use tilewright_kernel::algorithm::Binary;
+
+use crate::diag::{Code, Level};
+use crate::kernel_ir::{Kernel, Op};
+use crate::proof::{Launch, Verdict, check, check_values};
+use crate::source::TokenBuffer;
+use crate::{Compiled, compile};
+
+/// The compiled kernel, or the codes and what is said.
+fn compiled(source: &str) -> Result<Compiled, (Vec<Code>, String)> {
+    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+    let mut outcome = compile(&tokens);
+    if outcome.diagnostics.has_errors() {
+        let errors = outcome.diagnostics.found().iter().filter(|found| found.level == Level::Error);
+        let codes = errors.clone().map(|found| found.code).collect();
+        let said: Vec<String> = errors.map(|found| format!("{found:#?}")).collect();
+        return Err((codes, said.join("\n")));
+    }
+    Ok(outcome.kernels.remove(0))
+}
+
+/// Log-sum-exp of rows with other terms, ops and copies.
+fn log_sum_exp(extreme: &str, term: &str, ops: &str, more: &str) -> String {
+    format!(
+        "kernel K(x: f32[M, N], w: f32[M, N]) -> (y: f32[M]) {{
+            m[i] = {extreme};
+            l[i] = online sum(|j| {term});
+            y[i] = m[i] + l[i];
+            launch threads(128);
+            schedule y {{ split i by 4 -> b, t; bind b: grid; bind t: thread; }}
+            schedule m in shared at y.b {{ {ops} online m -> l over jo; }}
+            {more}
+        }}"
+    )
+}
+
+const MAX: &str = "max(|j| x[i, j])";
+const TERM: &str = "exp(x[i, j] - m[i])";
+/// A row to a warp; four terms of a lane in each iteration.
+const WARPS: &str =
+    "split j by 128 -> jo, j1; split j1 by 32 -> v, t; bind i: warp; bind t: thread; reduce t; unroll v;";
+/// The rows of a block one after the other, each by all threads.
+const BLOCK: &str = "split j by 128 -> jo, t; bind t: thread; reduce t;";
+
+#[expect(clippy::too_many_lines, reason = "a list")]
+fn accepted() -> Vec<String> {
+    let of = |extreme, term, ops| log_sum_exp(extreme, term, ops, "");
+    vec![
+        of(MAX, TERM, WARPS),
+        of(MAX, TERM, BLOCK),
+        of(MAX, "exp(x[i, j] - m[i]) * w[i, j]", WARPS),
+        of(MAX, "w[i, j] * -exp(-(m[i] - x[i, j])) / 3.0", BLOCK),
+        of(MAX, "exp(0.5 * (x[i, j] - m[i]))", WARPS),
+        of(MAX, "exp(x[i, j] * 0.5 - 0.5 * m[i])", WARPS),
+        of(MAX, "approx::exp(x[i, j] - m[i])", WARPS),
+        of("min(|j| x[i, j])", "exp(m[i] - x[i, j])", WARPS),
+        of("max(|j| x[i, j] * w[i, j])", "exp(w[i, j] * x[i, j] - m[i])", WARPS),
+        of("max(|k| x[i, k])", TERM, &WARPS.replace("split j ", "split k ")),
+        of(
+            "max(|j| if (j + i) % 3 == 0 { -inf } else { x[i, j] })",
+            "exp((if (j + i) % 3 == 0 { -inf } else { x[i, j] }) - m[i])",
+            WARPS,
+        ),
+        // One thread a row: a vector of terms at a time.
+        log_sum_exp(MAX, TERM, "split j by 4 -> jo, v; bind i: thread; vectorize v;", "")
+            .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N % 4 == 0 {"),
+        // A copy in the loop, by threads and ahead of them.
+        log_sum_exp(
+            MAX,
+            "exp(x[i, j] - m[i]) * w[i, j]",
+            BLOCK,
+            "stage xs[i, j] = x in registers at m.jo { bind j: thread; }",
+        ),
+        log_sum_exp(MAX, TERM, BLOCK, "stage xs[i, j] = x in shared at m.jo ring(3) via cp_async { bind j: thread; }"),
+        // What terms are made of has equations of its own; two sums.
+        "kernel K(x: f32[M, N], w: f32[M, N]) -> (y: f32[M]) {
+            s[i, j] = 2.0 * x[i, j];
+            m[i] = max(|j| s[i, j]);
+            p[i, j] = exp(s[i, j] - m[i]);
+            l[i] = online sum(|j| p[i, j]);
+            a[i] = online sum(|j| p[i, j] * w[i, j]);
+            y[i] = a[i] / l[i];
+            schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in registers per thread at y.t { online m -> l, a over j; }
+        }"
+        .to_owned(),
+        // The exponentials are needed again.
+        "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {
+            m[i] = max(|j| x[i, j]);
+            p[i, j] = exp(x[i, j] - m[i]);
+            l[i] = online sum(|j| p[i, j]);
+            y[i, j] = p[i, j] / l[i];
+            schedule y { bind i: grid; split j by 128 -> jo, t; bind t: thread; }
+            schedule m in registers at y.i { like y; reduce t; online m -> l over jo; }
+        }"
+        .to_owned(),
+        // Rows as long as their number says.
+        "kernel K(x: f32[N, N]) -> (y: f32[N]) {
+            m[i] = max(|j in 0..=i| x[i, j]);
+            l[i] = online sum(|j in 0..=i| exp(x[i, j] - m[i]));
+            y[i] = m[i] + log(l[i]);
+            launch threads(32);
+            schedule y { split i by 4 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in shared at y.b { split j by 64 -> jo, j1; split j1 by 32 -> v, t; bind t: thread; reduce t;
+                online m -> l over jo; }
+        }"
+        .to_owned(),
+        // Blocks take parts of the terms.
+        "kernel K(x: f32[M, N]) -> (y: f32[M]) {
+            m[i] = max(|j| x[i, j]);
+            l[i] = online sum(|j| exp(x[i, j] - m[i]));
+            y[i] = m[i] + log(l[i]);
+            launch threads(32);
+            schedule y { split i by 2 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in shared at y.b { split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t;
+                bind jb: grid; bind t: thread; reduce t; reduce jb by grid; online m -> l over jo; }
+        }"
+        .to_owned(),
+        // The weight is a reduction of its own, in an equation after the extreme.
+        "kernel K(x: f32[M, N], w: f32[M, N]) -> (y: f32[M]) {
+            m[i] = max(|j| x[i, j]);
+            l[i] = online sum(|j| exp(x[i, j] - m[i]) * c[i]);
+            c[i] = sum(|k| w[i, k]) / 2.0;
+            y[i] = l[i] + c[i];
+            schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in registers per thread at y.t { split j by 4 -> jo, ji; unroll ji; online m -> l over jo; }
+            schedule c in registers per thread at y.t { }
+        }"
+        .to_owned(),
+        // The sum is held in a place of its own.
+        "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {
+            m[i] = max(|j| x[i, j]);
+            l[i] = online sum(|j| exp(x[i, j] - m[i]));
+            y[i, j] = x[i, j] * l[i];
+            launch threads(32);
+            schedule y { bind i: grid; split j by 32 -> jo, t; bind t: thread; }
+            schedule l in shared at y.i { bind i: thread; }
+            schedule m in registers at y.i { like y; reduce t; online m -> l over jo; }
+        }"
+        .to_owned(),
+        // Two chains, of which the second takes the sum of the first.
+        "kernel K(x: f32[M, N], w: f32[M, N]) -> (y: f32[M]) {
+            m[i] = max(|j| x[i, j]);
+            l[i] = online sum(|j| exp(x[i, j] - m[i]));
+            n[i] = min(|j| w[i, j] * l[i]);
+            a[i] = online sum(|j| exp(n[i] - w[i, j] * l[i]) * x[i, j]);
+            y[i] = a[i] / l[i];
+            schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in registers per thread at y.t { online m -> l over j; }
+            schedule n in registers per thread at y.t { online n -> a over j; }
+        }"
+        .to_owned(),
+        // Several rows of a thread.
+        "kernel K(x: f64[M, N]) -> (y: f64[M]) {
+            m[i] = max(|j| x[i, j]);
+            l[i] = online sum(|j| exp(x[i, j] - m[i]));
+            y[i] = m[i] + log(l[i]);
+            launch threads(32);
+            schedule y { split i by 4 -> b, t; bind b: grid; bind t: thread; }
+            schedule m in shared at y.b { split j by 64 -> jo, j1; split j1 by 32 -> v, t; reorder jo, i, v, t;
+                bind t: thread; reduce t; online m -> l over jo; }
+        }"
+        .to_owned(),
+    ]
+}
+
+#[test]
+fn chains_become_one_pass() {
+    for source in accepted() {
+        let kernel = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{source}\n{said}"));
+        let info = kernel.info.as_ref().expect("no error");
+        for entry in &kernel.entries {
+            for dims in [[1, 4], [2, 36], [5, 132], [3, 260]] {
+                let dims = &dims[..info.dims.len()];
+                let launch = Launch::new(info, dims).expect("sizes");
+                let found = check_values(&entry.kernel, &launch, &info.algorithm, 7, 4_000_000);
+                assert_eq!(found, Verdict::Holds, "{dims:?}\n{source}\n{}", entry.kernel);
+                assert_eq!(check(&entry.kernel, &launch, 4_000_000), Verdict::Holds, "{dims:?}\n{source}");
+            }
+        }
+    }
+}
+
+/// Operands that change places, and operations that are left out, where terms and corrections are computed.
+#[test]
+fn wrong_corrections_are_noticed() {
+    let source = log_sum_exp(MAX, "exp(x[i, j] - m[i]) * w[i, j]", WARPS, "");
+    let kernel = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{said}"));
+    let info = kernel.info.as_ref().expect("no error");
+    let entry = &kernel.entries[0].kernel;
+    // Rows with their extremes in all kinds of places.
+    let launch = Launch::new(info, &[8, 300]).expect("sizes");
+    let holds = |kernel: &Kernel| {
+        (3..5).all(|seed| check_values(kernel, &launch, &info.algorithm, seed, 8_000_000) == Verdict::Holds)
+    };
+    assert!(holds(entry));
+    let (mut tried, mut missed) = (0, Vec::<String>::new());
+    for n in 0..entry.values.len() {
+        if entry.values[n].ty.element() != Some(F32) {
+            continue;
+        }
+        let changes: Vec<Op> = match entry.values[n].op {
+            Op::Binary(Binary::Sub, a, b) => vec![Op::Binary(Binary::Sub, b, a), Op::Binary(Binary::Add, a, b)],
+            Op::Binary(Binary::Max, a, b) => vec![Op::Binary(Binary::Min, a, b)],
+            Op::Binary(Binary::Mul, a, b) => vec![Op::Binary(Binary::Add, a, b)],
+            Op::Binary(Binary::Add, a, b) => vec![Op::Binary(Binary::Mul, a, b)],
+            Op::Select(c, a, b) => vec![Op::Select(c, b, a)],
+            _ => continue,
+        };
+        for op in changes {
+            let mut mutant = entry.clone();
+            mutant.values[n].op = op;
+            // Values that nothing takes are in no statement.
+            if mutant.to_string() == entry.to_string() {
+                continue;
+            }
+            tried += 1;
+            if holds(&mutant) {
+                let (was, is) = (entry.to_string(), mutant.to_string());
+                missed.extend(was.lines().zip(is.lines()).filter(|(a, b)| a != b).map(|(_, b)| b.to_owned()));
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}\n{entry}");
+    assert!(missed.is_empty(), "{missed:?}\n{entry}");
+}
+
+fn refused(source: &str, code: Code, word: &str) {
+    let Err((codes, said)) = compiled(source).map(drop) else { panic!("accepted:\n{source}") };
+    assert_eq!(codes, [code], "{source}\n{said}");
+    assert!(said.contains(word), "{word}:\n{said}");
+}
+
+#[test]
+fn what_is_no_chain_is_refused() {
+    let of = |extreme, term| log_sum_exp(extreme, term, WARPS, "");
+    let sums: &[(&str, &str, &str)] = &[
+        (MAX, "exp(x[i, j])", "reads no"),
+        (MAX, "exp(x[i, j]) - m[i]", "no product with one exponential"),
+        (MAX, "exp(exp(x[i, j] - m[i]))", "exponential of what is not linear"),
+        (MAX, "exp(w[i, j] * (x[i, j] - m[i]))", "differs from term to term"),
+        (MAX, "(x[i, j] - m[i]) * (x[i, j] - m[i])", "by a sum"),
+        (MAX, "if x[i, j] < m[i] { 1.0f32 } else { 0.0f32 }", "decided"),
+        (MAX, "log(x[i, j] - m[i])", "neither linear"),
+        (MAX, "x[i, j] / m[i]", "no product with one exponential"),
+        (MAX, "x[i, j] - m[i]", "no product with one exponential"),
+        (MAX, "exp(x[i, j] - m[i]) + exp(x[i, j] - m[i]) * w[i, j]", "no product with one exponential"),
+        (MAX, "exp(w[i, j] - m[i])", "could be infinite"),
+        (MAX, "exp(x[i, j] - m[i] + 1.0)", "scaled by literals"),
+        (MAX, "exp(m[i] - x[i, j])", "may overflow"),
+        ("min(|j| x[i, j])", TERM, "may overflow"),
+        ("max(|j in 1..N| x[i, j])", TERM, "the same range"),
+        ("sum(|j| x[i, j])", TERM, "reads no"),
+    ];
+    for (extreme, term, word) in sums {
+        refused(&of(extreme, term), Code::TW1011, word);
+    }
+    // A term that doubles with every equation.
+    let mut doubled = "t0[i, j] = x[i, j] - m[i];".to_owned();
+    (1..60).for_each(|n| doubled += &format!("t{n}[i, j] = t{0}[i, j] + t{0}[i, j];", n - 1));
+    let large = of(MAX, "exp(t59[i, j])").replace("l[i] =", &format!("{doubled} l[i] ="));
+    refused(&large, Code::TW1011, "too large");
+    refused(&of(MAX, "exp(x[i, j] - m[i]) * sum(|k| w[i, k])"), Code::TW0720, "equation of its own");
+    refused(&of(MAX, TERM).replace("online sum", "sum"), Code::TW0720, "is not an `online sum`");
+    refused(&of(MAX, TERM).replace("online sum", "ordered sum"), Code::TW0720, "is not an `online sum`");
+    refused(&of(MAX, TERM).replace("m -> l", "m -> k"), Code::TW0720, "no equation `k`");
+    refused(&of(MAX, TERM).replace("m -> l", "m -> l, l"), Code::TW0720, "named twice");
+    refused(&of(MAX, TERM).replace("online m -> l", "online l -> l"), Code::TW0720, "not what this schedule is of");
+    refused(&of(MAX, TERM).replace("over jo", "over t"), Code::TW0720, "side by side");
+    refused(&of(MAX, TERM).replace("over jo", "over i"), Code::TW0720, "tells elements apart");
+    refused(&of(MAX, TERM).replace("over jo;", "over jo; online m -> l over v;"), Code::TW0720, "already");
+    let deeper = log_sum_exp(
+        MAX,
+        TERM,
+        &WARPS.replace("unroll v;", ""),
+        "stage xs[i, j] = x in registers per warp at m.v { bind j: thread; }",
+    );
+    refused(&deeper, Code::TW0720, "runs twice");
+    let inside = log_sum_exp(MAX, "p[i, j]", BLOCK, "schedule p in registers at m.jo { bind j: thread; }");
+    let inside = inside.replace("l[i] =", "p[i, j] = exp(x[i, j] - m[i]); l[i] =");
+    refused(&inside, Code::TW0720, "not known before its loops end");
+}

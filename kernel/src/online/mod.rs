@@ -1,0 +1,81 @@
+//! Online reductions: when terms that depend on the result of an earlier reduction can be taken in before that result
+//! is known, and be corrected afterwards.
+//!
+//! **Property.** `correction` gives c only if, over the reals, term(x, m') = c(m, m') ∘ term(x, m) for all x, m, m',
+//! and (∘) distributes over the later reduction's combination (docs/theory.md, Online reductions). `chain` finds the
+//! one form that kernels compute so far: a sum of y·exp(κ·(u − m)) with m the largest u, or with m the smallest and
+//! κ < 0.
+//! **Approximation.** Incomplete: what is only equal after a transformation that is not in the table of `factor` is
+//! refused. Rounding is not looked at here; [`loss`] bounds it.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `factor` | how a term depends on a variable; the correction; what stands in the way |
+//! | `chain` | two reductions of an algorithm that are such a pair, and the parts that a kernel computes |
+//! | `copy` | terms with something in the place of parts of them |
+//! | `key` | when two values are the same, and what they depend on |
+
+mod chain;
+mod copy;
+mod factor;
+mod key;
+#[cfg(test)]
+mod tests;
+
+pub use chain::{At, Chain, NoChain, chain, chain_of, extremes};
+pub use copy::{push, replaced};
+pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
+
+use crate::algorithm::Unary;
+use crate::element::ElementType;
+use crate::math;
+
+/// What corrections may lose in a sum of some number of terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Times the sum of the magnitudes of the terms; the additions of the sum are in it.
+    pub relative: f64,
+    /// Times the sum of the magnitudes of what the exponentials are multiplied with: the least normal number, for each
+    /// exponential that is less.
+    pub underflow: f64,
+}
+
+/// The loss of an online sum of `terms` terms.
+///
+/// With u half a unit in the last place of 1, E·u the relative error of the exponential, r the operations that a term
+/// has beside it, a those of its argument, and D the largest size of an argument whose exponential is not 0:
+///
+/// | what | how often | loses |
+/// | --- | --- | --- |
+/// | an addition | n − 1 | u |
+/// | a correction: where the extreme changes; elsewhere it is exp(0) = 1 | n − 1 | (E + 1)·u |
+/// | the exponential of a term, here and where the extreme is known | 2 | E·u |
+/// | the operations of a term, the same | 2 | r·u |
+/// | arguments, the same; those of corrections add up to less than D | 2 | a·D·u |
+///
+/// An approximate exponential loses up to 2·u times its argument as well, and arguments add up to 2·D at most.
+pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
+    let (unit, reach, least) = match element {
+        ElementType::F32 => (power(-24), 104.0, f64::from(f32::MIN_POSITIVE)),
+        ElementType::F64 => (power(-53), 746.0, f64::MIN_POSITIVE),
+        _ => return None,
+    };
+    let bound = math::bound(chain.function, element)?;
+    // A unit in the last place is at most 2·u of the number.
+    let each = 2.0 * bound.ulp * unit + bound.relative;
+    let (n, steps, scales) = (terms as f64, f64::from(chain.steps), f64::from(chain.scales));
+    let changes = (n - 1.0).max(0.0);
+    let arguments = 2.0 * reach * (scales * unit + bound.input);
+    let all = changes * (each + 2.0 * unit) + 2.0 * (each + steps * unit) + arguments;
+    Some(Loss { relative: all.exp_m1(), underflow: (n + 1.0) * least })
+}
+
+/// 2^`exponent`, in the range of normal numbers.
+fn power(exponent: i32) -> f64 {
+    2.0_f64.powi(exponent)
+}
+
+/// Whether it is an exponential.
+const fn is_exponential(function: Unary) -> bool {
+    matches!(function, Unary::Exp | Unary::ApproxExp)
+}

@@ -1,0 +1,456 @@
+//! Mistakes in the protocol of a finished kernel: each statement that orders something is taken out, weakened, or
+//! moved; and who notices it.
+//!
+//! Mutants of the compiler change its rules, and give what these make of a kernel. Here the loop program is changed
+//! itself, one statement at a time, so that every wait, release, expectation, fence and commit has its turn.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use tilewright::{Device, EmulatorOptions};
+use tilewright_campaign::compose;
+use tilewright_campaign::compose::products::Split;
+use tilewright_cli::source::SourceFile;
+use tilewright_cli::trial::Trial;
+use tilewright_compiler::Compiled;
+use tilewright_compiler::emit::emit;
+use tilewright_compiler::kernel_ir::{
+    Kernel, Memory, Op, RegionId, Statement, StatementKind, Store, Value, ValueId, verify,
+};
+use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
+use tilewright_compiler::source::TokenBuffer;
+use tilewright_kernel::KernelInfo;
+
+use crate::Failure;
+
+/// Work of the separate checker for one launch.
+const WORK: u64 = 20_000_000;
+/// Orders of execution that the emulator tries.
+const SEEDS: u64 = 6;
+/// Instructions of a launch on the emulator; what takes more does not end.
+const BUDGET: u64 = 1 << 22;
+
+/// Elements times terms of a product that is drawn.
+const MOST: i64 = 1 << 20;
+
+/// A kernel with one mistake.
+#[derive(Clone, Debug)]
+pub struct Mistake {
+    /// What was done to what.
+    pub name: String,
+    /// Where.
+    pub place: (usize, usize),
+    /// The program.
+    pub kernel: Kernel,
+}
+
+/// Who noticed a mistake first, in the order in which they look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// It is no program.
+    Verifier,
+    /// The separate checker, on indices.
+    Checker,
+    /// The separate checker, on values.
+    Values,
+    /// The emulator: a finding, no end, or a wrong result.
+    Emulator,
+    /// No launch comes there: nothing changes at these sizes.
+    Unreached,
+    /// Nobody, and there is a reason: see [`reason`].
+    Explained,
+    /// Nobody.
+    Nobody,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Verifier => "verifier",
+            Self::Checker => "checker",
+            Self::Values => "values",
+            Self::Emulator => "emulator",
+            Self::Unreached => "unreached",
+            Self::Explained => "explained",
+            Self::Nobody => "nobody",
+        })
+    }
+}
+
+/// The name of a statement that orders something.
+fn name(kind: &StatementKind) -> Option<&'static str> {
+    Some(match kind {
+        StatementKind::WgmmaFence => "fence of products",
+        StatementKind::WgmmaCommitGroup => "commit of products",
+        StatementKind::WgmmaWaitGroup { .. } => "wait for products",
+        StatementKind::MbarrierWait { .. } => "wait for a phase",
+        StatementKind::MbarrierArrive { .. } => "release",
+        StatementKind::MbarrierExpectTx { .. } => "expectation",
+        StatementKind::FenceProxyAsync => "proxy fence",
+        StatementKind::BulkCommitGroup => "commit of stores",
+        StatementKind::BulkWaitGroupRead { .. } => "wait for reads of stores",
+        StatementKind::CpAsyncCommitGroup => "commit of fetches",
+        StatementKind::CpAsyncWaitGroup { .. } => "wait for fetches",
+        StatementKind::CpAsyncMbarrierArrive { .. } => "release of fetches",
+        StatementKind::BarSync => "barrier",
+        StatementKind::BarSyncWarpgroup => "barrier of warpgroups",
+        StatementKind::BarWarpSync => "barrier of warps",
+        StatementKind::BarrierCluster => "barrier of the cluster",
+        StatementKind::LastBlockTicket { .. } => "ticket",
+        _ => return None,
+    })
+}
+
+/// What may stand in the place of a statement, each with what was done.
+fn weaker(kind: &StatementKind) -> Vec<(&'static str, StatementKind)> {
+    match *kind {
+        StatementKind::WgmmaWaitGroup { pending } => {
+            vec![("one more pending", StatementKind::WgmmaWaitGroup { pending: pending + 1 })]
+        }
+        StatementKind::BulkWaitGroupRead { pending } => {
+            vec![("one more pending", StatementKind::BulkWaitGroupRead { pending: pending + 1 })]
+        }
+        StatementKind::CpAsyncWaitGroup { pending } => {
+            vec![("one more pending", StatementKind::CpAsyncWaitGroup { pending: pending + 1 })]
+        }
+        StatementKind::MbarrierExpectTx { barrier, slot, bytes } => {
+            let with = |bytes| StatementKind::MbarrierExpectTx { barrier, slot, bytes };
+            vec![("16 bytes more", with(bytes + 16)), ("16 bytes less", with(bytes.saturating_sub(16)))]
+        }
+        StatementKind::BarSync => vec![("of warps", StatementKind::BarWarpSync)],
+        StatementKind::BarSyncWarpgroup => vec![("of warps", StatementKind::BarWarpSync)],
+        StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
+            let with =
+                |releases, acquires| StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires };
+            vec![("that releases nothing", with(false, true)), ("that acquires nothing", with(true, false))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a statement comes too early, and not too late, when it is moved.
+fn is_early(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::MbarrierArrive { .. }
+            | StatementKind::CpAsyncMbarrierArrive { .. }
+            | StatementKind::WgmmaCommitGroup
+            | StatementKind::BulkCommitGroup
+            | StatementKind::CpAsyncCommitGroup
+            | StatementKind::FenceProxyAsync
+    )
+}
+
+/// Whether a statement does something that others order.
+fn acts(kind: &StatementKind) -> bool {
+    !matches!(kind, StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..))
+}
+
+/// The values that a statement uses, of those that its region may bind.
+fn uses(kind: &StatementKind) -> Vec<ValueId> {
+    match *kind {
+        StatementKind::MbarrierArrive { slot, .. }
+        | StatementKind::CpAsyncMbarrierArrive { slot, .. }
+        | StatementKind::MbarrierExpectTx { slot, .. } => vec![slot],
+        StatementKind::MbarrierWait { slot, parity, .. } => vec![slot, parity],
+        _ => Vec::new(),
+    }
+}
+
+/// The kernels with one mistake each.
+pub fn mistakes(kernel: &Kernel) -> Vec<Mistake> {
+    let mut all = Vec::new();
+    for (n, region) in kernel.regions.iter().enumerate() {
+        for (at, statement) in region.statements.iter().enumerate() {
+            let Some(name) = name(&statement.kind) else { continue };
+            let mut add = |what: &str, change: &dyn Fn(&mut Kernel)| {
+                let mut mutant = kernel.clone();
+                change(&mut mutant);
+                all.push(Mistake { name: format!("{name}, {what}"), place: (n, at), kernel: mutant });
+            };
+            // Without it nobody knows who is the last.
+            if !matches!(statement.kind, StatementKind::LastBlockTicket { .. }) {
+                add("left out", &|k| drop(k.regions[n].statements.remove(at)));
+            }
+            for (what, kind) in weaker(&statement.kind) {
+                add(what, &|k| k.regions[n].statements[at].kind = kind.clone());
+            }
+            if let Some(to) = moved(kernel, RegionId(n as u32), at) {
+                let what = if is_early(&statement.kind) { "too early" } else { "too late" };
+                add(what, &|k| {
+                    let statements = &mut k.regions[n].statements;
+                    let own = statements.remove(at);
+                    statements.insert(to, own);
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Where a statement of a region is moved to: a commit before the last of what it commits, what else comes early to the
+/// front, behind what it uses, and what comes late to the end; none if nothing that acts is between.
+fn moved(kernel: &Kernel, region: RegionId, at: usize) -> Option<usize> {
+    let statements = &kernel.region(region).statements;
+    let kind = &statements[at].kind;
+    let has = |part: &[Statement]| part.iter().any(|s| acts(&s.kind));
+    match kind {
+        StatementKind::LastBlockTicket { .. } | StatementKind::BarSync | StatementKind::MbarrierExpectTx { .. } => None,
+        // What follows it in a body is what stands before it in the next iteration.
+        _ if !is_early(kind) => (has(&statements[..at]) && has(&statements[at + 1..])).then(|| statements.len() - 1),
+        StatementKind::WgmmaCommitGroup | StatementKind::BulkCommitGroup | StatementKind::CpAsyncCommitGroup => {
+            statements[..at].iter().rposition(|s| starts(kernel, s))
+        }
+        _ => {
+            let binds = |s: &Statement| matches!(s.kind, StatementKind::Let(value) if uses(kind).contains(&value));
+            let to = statements[..at].iter().rposition(binds).map_or(0, |bound| bound + 1);
+            has(&statements[to..at]).then_some(to)
+        }
+    }
+}
+
+/// Whether a statement starts what is committed, itself or in a region of its own.
+fn starts(kernel: &Kernel, statement: &Statement) -> bool {
+    let inside = |region: &RegionId| kernel.region(*region).statements.iter().any(|s| starts(kernel, s));
+    match &statement.kind {
+        StatementKind::CpAsync(_) | StatementKind::BulkCopy(_) | StatementKind::Wgmma(_) => true,
+        StatementKind::Loop(l) => inside(&l.body),
+        StatementKind::If(branch) => inside(&branch.then) || branch.otherwise.iter().any(inside),
+        StatementKind::Elect(part) => inside(part),
+        _ => false,
+    }
+}
+
+/// Why a mistake that nobody notices is none, if that is known.
+pub fn reason(kernel: &Kernel, (region, at): (usize, usize)) -> Option<&'static str> {
+    let is_release = matches!(kernel.regions[region].statements[at].kind, StatementKind::MbarrierArrive { .. });
+    let mut looped = Vec::new();
+    let mut open = vec![(Kernel::BODY, false)];
+    while let Some((own, inside)) = open.pop() {
+        looped.extend(inside.then_some(own.index()));
+        for statement in &kernel.region(own).statements {
+            match &statement.kind {
+                StatementKind::Loop(l) => open.push((l.body, true)),
+                StatementKind::If(branch) => {
+                    open.extend([branch.then].into_iter().chain(branch.otherwise).map(|part| (part, inside)));
+                }
+                StatementKind::Elect(part) => open.push((*part, inside)),
+                StatementKind::Roles(roles) => open.extend(roles.iter().map(|role| (role.body, inside))),
+                _ => {}
+            }
+        }
+    }
+    (is_release && !looped.contains(&region))
+        .then_some("the block takes no other tile, and nobody fills the slot again")
+}
+
+/// A finished kernel, and the launches that mistakes are looked for in.
+pub struct Subject<'a> {
+    compiled: &'a Compiled,
+    info: &'a KernelInfo,
+    /// The program of the first entry point.
+    pub kernel: &'a Kernel,
+    dims: Vec<Vec<i64>>,
+}
+
+impl<'a> Subject<'a> {
+    /// A kernel at sizes that its first entry point is for; none if it is for none of them.
+    pub fn new(compiled: &'a Compiled, dims: &[Vec<i64>]) -> Option<Self> {
+        let (info, first) = (compiled.info.as_ref()?, compiled.entries.first()?);
+        let holds = |dims: &&Vec<i64>| first.conditions.iter().all(|c| c.holds(dims) == Ok(true));
+        let dims: Vec<Vec<i64>> = dims.iter().filter(holds).cloned().collect();
+        let own = Self { compiled, info, kernel: &first.kernel, dims };
+        (!own.dims.is_empty()).then_some(own)
+    }
+
+    fn launches(&self) -> impl Iterator<Item = Launch> {
+        self.dims.iter().filter_map(|dims| {
+            let launch = Launch::new(self.info, dims).ok()?;
+            Some(if self.info.launch.persistent {
+                launch.by(2 * i64::from(self.info.launch.cluster.max(1)))
+            } else {
+                launch
+            })
+        })
+    }
+
+    fn is_wrong_on_emulator(&self, kernel: &Kernel, seeds: u64) -> Option<bool> {
+        let mut info = self.info.clone();
+        let mut kernels: Vec<Kernel> = self.compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
+        kernels[0] = kernel.clone();
+        info.ptx.text = emit(&kernels, &info.name).ok()?.to_string().into();
+        let is_wrong = |dims: &Vec<i64>, seed: u64| {
+            let options = EmulatorOptions::default().seed(seed).resident(2).budget(BUDGET);
+            let device = Device::emulator(options);
+            Trial::new(&info, dims, seed, &device).is_ok_and(|trial| !trial.run(&device).is_good())
+        };
+        Some((0..seeds).any(|seed| self.dims.iter().any(|dims| is_wrong(dims, seed))))
+    }
+
+    /// Whether a launch comes to a place: a store far outside of a tensor is noticed there.
+    fn is_reached(&self, (region, at): (usize, usize)) -> bool {
+        let statements = self.kernel.regions.iter().flat_map(|region| &region.statements);
+        let store = statements.into_iter().find_map(|s| match &s.kind {
+            StatementKind::Store(store) if matches!(store.memory, Memory::Parameter(_)) => Some(store),
+            _ => None,
+        });
+        let Some(store) = store else { return true };
+        let mut mutant = self.kernel.clone();
+        let mut literal = |like: ValueId, bits: u64| {
+            let id = ValueId(mutant.values.len() as u32);
+            let Value { ty, facts, .. } = mutant.values[like.index()];
+            mutant.values.push(Value { op: Op::Literal(bits), ty, region: Kernel::BODY, facts });
+            id
+        };
+        let far = literal(store.offset, 1 << 30);
+        let values = store.values.iter().map(|value| literal(*value, 0)).collect();
+        let kind = StatementKind::Store(Store { offset: far, values, ..store.clone() });
+        let line = mutant.regions[region].statements[at].line;
+        mutant.regions[region].statements.insert(at, Statement { line, kind });
+        self.launches().any(|launch| matches!(check(&mutant, &launch, WORK), Verdict::Violated(_)))
+    }
+
+    /// Who notices something about a program in the place of the first entry point's.
+    pub fn noticed(&self, kernel: &Kernel) -> Notice {
+        let is_violated = |verdict: Verdict| matches!(verdict, Verdict::Violated(_));
+        if verify(kernel).is_err() {
+            return Notice::Verifier;
+        }
+        if self.launches().any(|launch| is_violated(check(kernel, &launch, WORK))) {
+            return Notice::Checker;
+        }
+        if self.launches().any(|launch| is_violated(check_values(kernel, &launch, &self.info.algorithm, 1, WORK))) {
+            return Notice::Values;
+        }
+        match self.is_wrong_on_emulator(kernel, SEEDS) {
+            None => Notice::Verifier,
+            Some(true) => Notice::Emulator,
+            Some(false) => Notice::Nobody,
+        }
+    }
+}
+
+/// Sizes by name.
+type Sizes = &'static [(&'static str, i64)];
+
+/// A kernel: its name or text, what became of it, and the sizes to run it at.
+pub type Chosen = (String, Compiled, Vec<Vec<i64>>);
+
+/// Products of the examples: file, kernel, and sizes in the order of the kernel's dimensions, by name.
+pub const EXAMPLES: &[(&str, &str, &[Sizes])] = &[
+    ("gemm", "Gemm", &[&[("M", 257), ("N", 264), ("K", 392)]]),
+    ("gemm", "Linear", &[&[("M", 300), ("N", 264), ("K", 392)]]),
+    ("gemm_variants", "Residual", &[&[("M", 130), ("N", 264), ("K", 392)]]),
+    ("gemm_variants", "Scaled", &[&[("M", 130), ("N", 264), ("K", 784)]]),
+    ("gemm_variants", "Int8", &[&[("M", 130), ("N", 272), ("K", 784)]]),
+    ("gemm_variants", "Batched", &[&[("B", 2), ("M", 130), ("N", 136), ("K", 392)]]),
+    ("gemm_variants", "SplitK", &[&[("M", 130), ("N", 136), ("K", 1400)]]),
+    ("gemm_registers", "Weights", &[&[("M", 130), ("N", 130), ("K", 400)]]),
+    ("gemm_registers", "Warps", &[&[("M", 130), ("N", 136), ("K", 200)]]),
+];
+
+/// Values of a kernel's dimensions.
+pub fn dims_of(info: &KernelInfo, of: impl Fn(&str) -> Option<i64>) -> Vec<i64> {
+    info.dims.iter().map(|dim| of(&dim.name).unwrap_or(0)).collect()
+}
+
+/// The products of the examples, compiled.
+///
+/// # Errors
+/// An example cannot be read, or has no such kernel.
+pub fn of_examples(root: &Path) -> Result<Vec<Chosen>, Failure> {
+    let mut all = Vec::new();
+    for (file, kernel, sizes) in EXAMPLES {
+        let path = root.join("examples").join(file).with_extension("rs");
+        let source = SourceFile::read(&path.to_string_lossy()).map_err(|e| format!("{}: {e}", path.display()))?;
+        let found = source.kernels().find(|found| found.kernel.ast.name.text == *kernel);
+        let compiled = found.ok_or_else(|| format!("{file} has no {kernel}"))?.kernel.clone();
+        let info = compiled.info.as_ref().ok_or_else(|| format!("{kernel} is refused"))?;
+        let value = |sizes: &[(&str, i64)], name: &str| sizes.iter().find(|s| s.0 == name).map(|s| s.1);
+        let dims = sizes.iter().map(|sizes| dims_of(info, |name| value(sizes, name))).collect();
+        all.push((format!("{file}::{kernel}"), compiled, dims));
+    }
+    Ok(all)
+}
+
+/// A product of the campaign with sizes that come to all of its slots again, if it is small enough.
+pub fn drawn(seed: u64, index: u64) -> Option<Chosen> {
+    let (product, _) = compose::product(seed, index);
+    let kernel = product.kernel();
+    let text = kernel.to_string();
+    let stream = text.parse().ok()?;
+    let (tokens, _) = TokenBuffer::new(stream);
+    let compiled = tilewright_compiler::compile(&tokens).kernels.into_iter().next()?;
+    let info = compiled.info.as_ref()?;
+    let tile = kernel.tile?;
+    let slots = product.factors.iter().filter_map(|factor| factor.ring).max().unwrap_or(1);
+    let up = |n: usize, size: i64| (size.max(1) + kernel.divides[n] - 1) / kernel.divides[n] * kernel.divides[n];
+    // A block with a fixed number of iterations never comes to a slot again.
+    if matches!(product.split, Some(Split::By(n)) if n <= slots) {
+        return None;
+    }
+    let all = [[tile[0] + 1, tile[1], (slots + 1) * tile[2] + 1], [tile[0] / 2, 2 * tile[1] + 1, 2 * tile[2]]];
+    let is_small = all.iter().all(|sizes| sizes.iter().product::<i64>() <= MOST);
+    let value = |sizes: &[i64; 3], name: &str| match name {
+        "M" => Some(up(0, sizes[0])),
+        "N" => Some(up(1, sizes[1])),
+        "K" => Some(up(2, sizes[2])),
+        _ => None,
+    };
+    // Strides that are told at launch have to hold so much.
+    let dims = all.iter().map(|sizes| dims_of(info, |name| value(sizes, name))).collect();
+    (is_small && product.factors.iter().all(|factor| !factor.pitched)).then_some((text.clone(), compiled, dims))
+}
+
+/// What was noticed of all mistakes in some kernels.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// How often a mistake was noticed first by whom.
+    pub counts: BTreeMap<(String, Notice), u64>,
+    /// Kernels, and those that are wrong as they are.
+    pub kernels: u64,
+    /// What nobody noticed: the kernel, the mistake, its place.
+    pub unnoticed: Vec<(String, String, (usize, usize))>,
+}
+
+impl Tally {
+    /// Tries all mistakes of a kernel.
+    ///
+    /// # Errors
+    /// It is wrong as it is.
+    pub fn try_all(&mut self, name: &str, subject: &Subject<'_>) -> Result<(), Failure> {
+        let right = subject.noticed(subject.kernel);
+        if right != Notice::Nobody {
+            return Err(format!("without a mistake, {right} finds one: {name}"));
+        }
+        self.kernels += 1;
+        let before = self.unnoticed.len();
+        for mistake in mistakes(subject.kernel) {
+            let notice = match subject.noticed(&mistake.kernel) {
+                Notice::Nobody if !subject.is_reached(mistake.place) => Notice::Unreached,
+                Notice::Nobody if reason(subject.kernel, mistake.place).is_some() => Notice::Explained,
+                other => other,
+            };
+            *self.counts.entry((mistake.name.clone(), notice)).or_default() += 1;
+            if notice == Notice::Nobody {
+                self.unnoticed.push((name.to_owned(), mistake.name, mistake.place));
+            }
+        }
+        for (_, what, place) in &self.unnoticed[before..] {
+            eprintln!("nobody noticed: {what}, at {place:?}, of {name}\n{}", subject.kernel);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.counts.values().sum();
+        writeln!(f, "{all} mistakes in {} kernels", self.kernels)?;
+        for ((name, notice), count) in &self.counts {
+            writeln!(f, "{count:>6}  {notice:<9} {name}")?;
+        }
+        Ok(())
+    }
+}

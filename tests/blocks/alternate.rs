@@ -1,0 +1,268 @@
+//! Warpgroups of a role that take tiles in turn (ping-pong). Every kernel runs for awkward sizes with several numbers
+//! of blocks and gives what `reference()` does; the separate checker runs it with as many, and finds something wrong if
+//! a wait or an arrival is taken out, those of the turns included.
+
+use crate::persistent::{ran, violation};
+use crate::support::{finished, runs};
+use tilewright_compiler::Compiled;
+use tilewright_compiler::diag::Code;
+use tilewright_compiler::kernel_ir::{Kernel, StatementKind};
+
+/// Without any one wait or arrival of the first entry point the checker finds something wrong, for some size and number
+/// of blocks. How many there were.
+fn each_phase_is_missed(kernel: &Compiled, sizes: &[&[i64]]) -> usize {
+    let info = kernel.info.as_ref().expect("no error");
+    let own: &Kernel = &kernel.entries[0].kernel;
+    let mut count = 0;
+    for region in 0..own.regions.len() {
+        for at in 0..own.regions[region].statements.len() {
+            let kind = &own.regions[region].statements[at].kind;
+            if !matches!(kind, StatementKind::MbarrierWait { .. } | StatementKind::MbarrierArrive { .. }) {
+                continue;
+            }
+            count += 1;
+            let mut mutant = own.clone();
+            mutant.regions[region].statements.remove(at);
+            let noticed = sizes.iter().any(|dims| violation(&mutant, info, dims).is_some());
+            assert!(noticed, "a needless {kind:?}\n{own}");
+        }
+    }
+    count
+}
+
+/// Rows that are summed, copied to a ring.
+fn rows(launch: &str, ring: u32, copies: &str) -> String {
+    format!(
+        "kernel Rows(x: f32[M, N]) -> (y: f32[M]) where N % 4 == 0 {{
+            y[i] = sum(|j| x[i, j]);
+            launch persistent, {launch};
+            schedule y by math {{ bind i: grid; split j by 128 -> r, t; bind t: thread; reduce t; }}
+            stage xs[i, j] = x in shared at y.r ring({ring}) {copies}
+        }}"
+    )
+}
+
+const VIA_TMA: &str = "via tma by load { box j by 128 -> jc, jj; }";
+
+#[test]
+fn a_ring_for_all_units() {
+    for (units, ring) in [(2, 1), (2, 2), (3, 2), (2, 3)] {
+        let launch = format!("roles {{ math: {units} warpgroup alternate, load: warp }}");
+        let kernel = ran(&rows(&launch, ring, VIA_TMA), &[&[1, 4], &[5, 132], &[7, 644], &[4, 0], &[6, 384]]);
+        // For each unit: a turn and a slot to wait for and to hand on; the slots of the role that copies.
+        let phases = each_phase_is_missed(&kernel, &[&[7, 644], &[6, 384]]);
+        assert_eq!(phases, units * 4 + 1);
+    }
+}
+
+/// What one unit stores while the other one adds: each has its own buffers, and waits for its own copies.
+#[test]
+fn each_unit_has_what_it_alone_uses() {
+    for ring in [1, 2, 3] {
+        let source = format!(
+            "kernel Copy(x: f32[M, N]) -> (z: f32[M, N]) where N % 4 == 0 {{
+                h[i, j] = 2.0 * x[i, j];
+                z[i, j] = h[i, j] + 1.0;
+                launch persistent, roles {{ math: 2 warpgroup alternate, load: warp }};
+                schedule z by math {{ bind i: grid; split j by 128 -> r, t; bind t: thread; }}
+                schedule h in shared at z.r by math {{ split j by 4 -> t, u; bind t: thread; }}
+                stage xs[i, j] = x in shared at z.r ring(2) via tma by load {{ box j by 32 -> jc, jj; }}
+                stage zs[i, j] = z in shared at z.r ring({ring}) via tma by math {{ box j by 128 -> jc, jj; }}
+            }}"
+        );
+        let kernel = ran(&source, &[&[1, 4], &[5, 132], &[4, 644], &[6, 384]]);
+        each_phase_is_missed(&kernel, &[&[4, 644], &[6, 384]]);
+        let buffers = &kernel.entries[0].kernel.buffers;
+        let count = |name: &str| buffers.iter().filter(|b| b.name == name).count();
+        assert_eq!([count("xs"), count("h"), count("zs")], [1, 2, 2]);
+    }
+}
+
+/// A role that computes for units in turn, units in turn that compute for others, and both; and a role that stores.
+#[test]
+fn roles_hand_over_to_units_in_turn() {
+    let cases = [
+        ("math: 2 warpgroup alternate, make: 4 warp, store: warp", 3),
+        ("math: 4 warp, make: 2 warpgroup alternate, store: warp", 2),
+        ("math: 3 warpgroup alternate, make: 2 warpgroup alternate, store: warp", 2),
+    ];
+    for (roles, ring) in cases {
+        let source = format!(
+            "kernel Blur(x: f32[M, N]) -> (z: f32[M, N]) where N % 4 == 0 {{
+                h[i, j] = 2.0 * x[i, j];
+                z[i, j] = (h[i, j - 1] or 0.0) + h[i, j];
+                launch persistent, roles {{ {roles} }};
+                schedule z by math {{ bind i: grid; split j by 128 -> r, t; bind t: thread; }}
+                schedule h in shared at z.r ring({ring}) by make {{ split j by 128 -> q, t; bind t: thread; }}
+                stage zs[i, j] = z in shared at z.r ring(2) via tma by store {{ box j by 128 -> jc, jj; }}
+            }}"
+        );
+        let kernel = ran(&source, &[&[1, 4], &[5, 132], &[7, 388], &[6, 384]]);
+        each_phase_is_missed(&kernel, &[&[7, 388], &[6, 384]]);
+    }
+}
+
+/// A unit that stores hands its slots back in its own turn: the other ones need them before it has another.
+#[test]
+fn a_ring_of_tiles() {
+    for (math, save) in [(2, 3), (3, 2), (1, 2)] {
+        let math = if math == 1 { "warpgroup".to_owned() } else { format!("{math} warpgroup alternate") };
+        let source = format!(
+            "kernel Copy(x: f32[M, N]) -> (z: f32[M, N]) where N % 4 == 0 {{
+                z[i, j] = x[i, j] + 1.0;
+                launch persistent, roles {{ math: {math}, save: {save} warpgroup alternate }};
+                schedule z by math {{ split j by 128 -> b, t; bind i, b: grid; bind t: thread; }}
+                stage zs[i, j] = z in shared at z.b ring(3) via tma by save {{ box j by 128 -> jc, jj; }}
+            }}"
+        );
+        let kernel = ran(&source, &[&[1, 4], &[9, 132], &[13, 128]]);
+        each_phase_is_missed(&kernel, &[&[9, 132], &[13, 128]]);
+    }
+}
+
+/// Where nothing is handed over, a tile of another unit is nothing to go through.
+#[test]
+fn nothing_to_wait_for() {
+    let source = "kernel Sums(x: f32[M, N]) -> (y: f32[M]) {
+        t[i] = sum(|j| x[i, j] * x[i, j]);
+        y[i] = t[i] + 1.0;
+        launch persistent, roles { math: 2 warpgroup alternate };
+        schedule y by math { split i by 128 -> b, l; bind b: grid; bind l: thread; }
+        schedule t in registers per thread at y.l by math { split j by 4 -> jo, jl; unroll jl; }
+    }";
+    let kernel = ran(source, &[&[1, 4], &[300, 7], &[700, 0]]);
+    assert!(kernel.entries[0].kernel.barriers.is_empty());
+}
+
+/// Tiles that one output does not have leave its turns out; a loop of an output has several instances in a turn.
+#[test]
+fn outputs_of_different_grids() {
+    let source = "kernel Two(x: f32[M, N]) -> (z: f32[M, N], s: f32[M]) where N % 4 == 0, N >= 1 {
+        z[i, j] = x[i, j] * 2.0;
+        s[i] = sum(|j| x[i, j]);
+        launch persistent, roles { math: 2 warpgroup alternate, load: warp };
+        schedule z by math { split j by 128 -> b, t; bind i, b: grid; bind t: thread; }
+        stage zx[i, j] = x in shared at z.b ring(2) via tma by load { box j by 128 -> jc, jj; }
+        schedule s by math { bind i: grid; split j by 128 -> r, t; bind t: thread; reduce t; }
+        stage sx[i, j] = x in shared at s.r ring(3) via tma by load { box j by 128 -> jc, jj; }
+    }";
+    let kernel = ran(source, &[&[1, 4], &[3, 132], &[5, 520], &[6, 128]]);
+    each_phase_is_missed(&kernel, &[&[3, 132], &[5, 520]]);
+}
+
+/// A stage of an output that conditions may leave out hands its turn on all the same.
+#[test]
+fn tiles_without_an_instance() {
+    let source = "kernel Shifted(x: f32[M, N], w: f32[128]) -> (y: f32[M, 128]) where N % 4 == 0 {
+        t[i] = sum(|j| x[i, j]);
+        y[i, l] = t[i] * w[l];
+        launch persistent, roles { math: 2 warpgroup alternate, load: warp };
+        schedule y by math { resize i by (3, 2) -> ii; bind ii: grid; bind l: thread; }
+        schedule t in registers at y.ii by math { split j by 128 -> r, l; bind l: thread; reduce l; }
+        stage xs[i, j] = x in shared at t.r ring(2) via tma by load { box j by 128 -> jc, jj; }
+    }";
+    let kernel = ran(source, &[&[1, 4], &[3, 132], &[4, 520], &[6, 128]]);
+    each_phase_is_missed(&kernel, &[&[3, 132], &[4, 520]]);
+}
+
+/// Blocks of a cluster that share copies and sums take a tile in the same turn.
+#[test]
+fn clusters() {
+    let source = "kernel Outer(a: f32[M], b: f32[N]) -> (c: f32[M, N]) where N % 4 == 0 {
+        c[i, j] = a[i] * b[j];
+        launch cluster(2), persistent, roles { math: 2 warpgroup alternate, load: warp };
+        schedule c by math {
+            split i by 2 -> io, ic; bind io: grid; bind ic: cta;
+            split j by 256 -> jo, ji; split ji by 128 -> r, t; bind t: thread;
+        }
+        stage bs[j] = b in shared at c.jo ring(2) via tma by load { box j by 128 -> jb, jj; multicast c.ic by jb; }
+    }";
+    let kernel = ran(source, &[&[1, 4], &[5, 132], &[9, 772]]);
+    each_phase_is_missed(&kernel, &[&[5, 132], &[9, 772]]);
+    let sums = "kernel Sums(x: f32[M, N]) -> (y: f32[M]) where N % 8 == 0 {
+        y[i] = sum(|j| x[i, j]);
+        launch cluster(2), persistent, roles { math: 2 warpgroup alternate, load: warp };
+        schedule y by math {
+            bind i: grid; split j into 2 -> c, jc; bind c: cta;
+            split jc by 128 -> r, t; bind t: thread; reduce t; reduce c;
+        }
+        stage xs[i, j] = x in shared at y.r ring(2) via tma by load { box j by 128 -> jb, jj; }
+    }";
+    let kernel = ran(sums, &[&[1, 8], &[5, 520], &[6, 1032]]);
+    each_phase_is_missed(&kernel, &[&[5, 520], &[6, 1032]]);
+}
+
+/// Products by tensor cores, with a group under way; with an epilogue by the accelerator.
+#[test]
+fn products() {
+    let gemm = |launch: &str, multicast: &str| {
+        let cta = if launch.contains("cluster") { "bind mc: cta;" } else { "" };
+        format!(
+            "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (c: bf16[M, N]) where K % 8 == 0, N % 8 == 0 {{
+                acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+                c[m, n] = acc[m, n] as bf16;
+                launch {launch};
+                schedule c by math {{
+                    split m by 128 -> mt, m1; split m1 by 64 -> mc, m2; split n by 64 -> nt, n1; split n1 by 32 -> ns, n2;
+                    reorder mt, nt, mc, ns, m2, n2;
+                    bind mt, nt: grid; {cta} unroll ns; fragment (m2, n2) by wgmma; vectorize n2_p;
+                }}
+                stage cs[m, n] = c in shared at c.ns ring(2) via tma by math {{ layout [m, n] swizzle 64; }}
+                schedule acc in registers at c.mc by math {{
+                    split k by 32 -> ko, ki; mma (m, n, ki) by wgmma inflight(1);
+                }}
+                stage sa[m, k] = a in shared at acc.ko ring(3) via tma by load {{ layout [m, k] swizzle 64; }}
+                stage sb[n, k] = b in shared at acc.ko ring(3) via tma by load {{
+                    box n by 32 -> nh, nb; layout [nh, nb, k] swizzle 64; {multicast}
+                }}
+            }}"
+        )
+    };
+    let roles = "persistent, roles { load: warpgroup regs(40), math: 2 warpgroup alternate regs(232) }";
+    let three = "persistent, roles { load: warpgroup regs(40), math: 3 warpgroup alternate regs(152) }";
+    for (launch, multicast) in [(roles, ""), (three, "")] {
+        let source =
+            gemm(launch, multicast).replace("split m1 by 64 -> mc, m2;", "").replace("128 -> mt, m1", "64 -> mt, m2");
+        let source = source.replace("reorder mt, nt, mc,", "reorder mt, nt,").replace("at c.mc", "at c.nt");
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        // No rows, no terms, one turn, several of each unit, terms for fewer slots than there are and for more.
+        runs(&source, &kernel, &[&[0, 8, 8], &[5, 0, 8], &[1, 8, 8], &[200, 40, 136], &[130, 200, 264]], 2);
+    }
+    let source = gemm(&format!("cluster(2), {roles}"), "multicast c.mc by nh;");
+    let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    runs(&source, &kernel, &[&[1, 8, 8], &[300, 40, 136], &[400, 200, 200]], 2);
+}
+
+#[test]
+fn what_takes_no_turns() {
+    let refused = |source: &str, code: Code, words: &str| {
+        let Err((codes, report)) = finished(source).map(drop) else { panic!("accepted:\n{source}") };
+        assert_eq!(codes, [code], "{report}");
+        assert!(report.contains(words), "{words}:\n{report}");
+    };
+    let roles = |role: &str| rows(&format!("roles {{ math: {role}, load: warp }}"), 2, VIA_TMA);
+    refused(&roles("warpgroup alternate"), Code::TW0506, "nobody to take turns with");
+    refused(&roles("4 warp alternate"), Code::TW0506, "only warpgroups take tiles in turn");
+    let once = roles("2 warpgroup alternate").replace("launch persistent, ", "launch ");
+    refused(&once, Code::TW0506, "launch persistent");
+    refused(&roles("7 warpgroup alternate"), Code::TW0506, "at most 7 roles");
+    let across = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = sum(|i| x[i, j]);
+        launch persistent, roles { math: 2 warpgroup alternate };
+        schedule y by math {
+            split i by 4 -> ib, ii; split j by 128 -> jb, t; reorder jb, ib, t, ii;
+            bind jb, ib: grid; bind t: thread; reduce ib by grid;
+        }
+    }";
+    refused(across, Code::TW0005, "let one block have all terms");
+    let atomic = across.replace("f32", "u32").replace("by grid", "by atomic");
+    refused(&atomic, Code::TW0005, "let one block have all terms");
+    let in_global = "kernel Blur(x: f32[M, N]) -> (z: f32[M, N]) {
+        h[i, j] = (x[i, j - 1] or 0.0) + x[i, j];
+        z[i, j] = (h[i, j - 1] or 0.0) + h[i, j];
+        launch persistent, roles { math: 2 warpgroup alternate };
+        schedule h in global at z.b by math { split j by 128 -> q, t; bind t: thread; }
+        schedule z by math { split j by 128 -> b, t; bind i, b: grid; bind t: thread; }
+    }";
+    refused(in_global, Code::TW0005, "place it in shared memory");
+}
