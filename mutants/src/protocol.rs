@@ -346,6 +346,7 @@ pub const EXAMPLES: &[(&str, &str, &[Sizes])] = &[
     ("gemm_variants", "Int8", &[&[("M", 130), ("N", 272), ("K", 784)]]),
     ("gemm_variants", "Batched", &[&[("B", 2), ("M", 130), ("N", 136), ("K", 392)]]),
     ("gemm_variants", "SplitK", &[&[("M", 130), ("N", 136), ("K", 1400)]]),
+    ("gemm_variants", "PingPong", &[&[("M", 257), ("N", 264), ("K", 392)]]),
     ("gemm_registers", "Weights", &[&[("M", 130), ("N", 130), ("K", 400)]]),
     ("gemm_registers", "Warps", &[&[("M", 130), ("N", 136), ("K", 200)]]),
 ];

@@ -2,32 +2,17 @@
 //! of blocks and gives what `reference()` does; the separate checker runs it with as many, and finds something wrong if
 //! a wait or an arrival is taken out, those of the turns included.
 
-use crate::persistent::{ran, violation};
+use crate::persistent::{each_is_missed, ran};
 use crate::support::{finished, runs};
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::kernel_ir::{Kernel, StatementKind};
+use tilewright_compiler::kernel_ir::StatementKind;
 
-/// Without any one wait or arrival of the first entry point the checker finds something wrong, for some size and number
-/// of blocks. How many there were.
+/// Without any one wait or arrival of the first entry point the checker finds something wrong. How many there are.
 fn each_phase_is_missed(kernel: &Compiled, sizes: &[&[i64]]) -> usize {
-    let info = kernel.info.as_ref().expect("no error");
-    let own: &Kernel = &kernel.entries[0].kernel;
-    let mut count = 0;
-    for region in 0..own.regions.len() {
-        for at in 0..own.regions[region].statements.len() {
-            let kind = &own.regions[region].statements[at].kind;
-            if !matches!(kind, StatementKind::MbarrierWait { .. } | StatementKind::MbarrierArrive { .. }) {
-                continue;
-            }
-            count += 1;
-            let mut mutant = own.clone();
-            mutant.regions[region].statements.remove(at);
-            let noticed = sizes.iter().any(|dims| violation(&mutant, info, dims).is_some());
-            assert!(noticed, "a needless {kind:?}\n{own}");
-        }
-    }
-    count
+    each_is_missed(kernel, sizes, |kind| {
+        matches!(kind, StatementKind::MbarrierWait { .. } | StatementKind::MbarrierArrive { .. })
+    })
 }
 
 /// Rows that are summed, copied to a ring.

@@ -24,7 +24,7 @@ fn numbers(tiles: i64) -> Vec<i64> {
 }
 
 /// What is wrong with an entry point of a launch with these sizes, for some number of blocks.
-pub(crate) fn violation(kernel: &Kernel, info: &KernelInfo, dims: &[i64]) -> Option<String> {
+fn violation(kernel: &Kernel, info: &KernelInfo, dims: &[i64]) -> Option<String> {
     // A tensor without elements has no map.
     let launch = Launch::new(info, dims).ok()?;
     let cluster = i64::from(info.launch.cluster);
@@ -80,34 +80,40 @@ pub(crate) fn ran(source: &str, sizes: &[&[i64]]) -> Compiled {
     kernel
 }
 
-/// Without any one of the barriers of the first entry point the checker finds something wrong, for some size and number
-/// of blocks.
+/// Without any one of the barriers of the first entry point the checker finds something wrong.
 fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
+    each_is_missed(kernel, sizes, |kind| {
+        matches!(
+            kind,
+            StatementKind::BarSync
+                | StatementKind::BarWarpSync
+                | StatementKind::BarSyncWarpgroup
+                | StatementKind::BarrierCluster
+        )
+    });
+}
+
+/// Without any one of such statements of the first entry point the checker finds something wrong, for some size that it
+/// is for and number of blocks. How many there are.
+pub(crate) fn each_is_missed(kernel: &Compiled, sizes: &[&[i64]], is_such: fn(&StatementKind) -> bool) -> usize {
     let info = kernel.info.as_ref().expect("no error");
     let own = &kernel.entries[0];
+    let fits = |dims: &&&[i64]| own.conditions.iter().all(|c| c.holds(dims) == Ok(true));
+    let mut count = 0;
     for region in 0..own.kernel.regions.len() {
         for at in 0..own.kernel.regions[region].statements.len() {
-            let kind = &own.kernel.regions[region].statements[at].kind;
-            if !matches!(
-                kind,
-                StatementKind::BarSync
-                    | StatementKind::BarWarpSync
-                    | StatementKind::BarSyncWarpgroup
-                    | StatementKind::BarrierCluster
-            ) {
+            let statement = &own.kernel.regions[region].statements[at];
+            if !is_such(&statement.kind) {
                 continue;
             }
+            count += 1;
             let mut mutant = own.kernel.clone();
             mutant.regions[region].statements.remove(at);
-            let fits = |dims: &&&[i64]| own.conditions.iter().all(|c| c.holds(dims) == Ok(true));
             let noticed = sizes.iter().filter(fits).any(|dims| violation(&mutant, info, dims).is_some());
-            assert!(
-                noticed,
-                "a needless {kind:?} in line {}\n{}",
-                own.kernel.regions[region].statements[at].line, own.kernel
-            );
+            assert!(noticed, "a needless {:?} in line {}\n{}", statement.kind, statement.line, own.kernel);
         }
     }
+    count
 }
 
 #[test]

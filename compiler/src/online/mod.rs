@@ -151,7 +151,9 @@ impl Op<'_> {
                 Err(why) => return Err(no_chain(program, equation, why, target)),
             }
         }
-        let online = fold(program, equation, span, &chains);
+        let Some(online) = fold(program, equation, span, &chains) else {
+            return Err(no_chain(program, equation, NoChain::NotExtreme, source));
+        };
         program.online.push(online);
         // What was added stands for the op.
         let algorithm = &program.algorithm;
@@ -260,12 +262,12 @@ impl Build<'_> {
     }
 }
 
-/// The fold in the place of the extreme, and the equations of the sums as reads of it.
-fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Online {
+/// The fold in the place of the extreme, and the equations of the sums as reads of it; none if there is no reduction.
+fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Option<Online> {
     let first = components(&program.algorithm, equation)[0].clone();
     let extreme = program.algorithm.values[first.value as usize];
     let ty = program.algorithm.types[first.value as usize];
-    let Value::Reduce { op, axes, body, .. } = extreme else { unreachable!("a chain begins with a reduction") };
+    let Value::Reduce { op, axes, body, .. } = extreme else { return None };
     let (take, least) = match op {
         Reduction::Min => (Binary::Min, f64::INFINITY),
         _ => (Binary::Max, f64::NEG_INFINITY),
@@ -329,7 +331,7 @@ fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)
     let run = Run { start: b.algorithm.components.len() as u32, len: parts.len() as u32 };
     b.algorithm.components.to_mut().extend(parts);
     b.algorithm.equations.to_mut()[usize::from(equation)].components = run;
-    Online { equation, fold, span, variables: [before, now, safe], safe: as_safe, sums }
+    Some(Online { equation, fold, span, variables: [before, now, safe], safe: as_safe, sums })
 }
 
 /// The equation of a sum reads its state. With an infinite extreme, every term that there is has exp(∞ − ∞).
