@@ -1,4 +1,5 @@
-//! Reductions over rows of run-time length, one row a thread: mean, largest element and its place.
+//! Reductions over rows of run-time length, one row a warp: mean, largest element and its place. Lanes read
+//! neighbouring elements; with a row a thread, each read of a warp would touch 32 rows.
 //!
 //! A float sum may be taken in any order, so `reference()` gives an interval for it; the other two are exact.
 
@@ -15,13 +16,10 @@ schedule! {
         top[i]   = max(|j| x[i, j]);
         place[i] = argmax(|j| x[i, j]);
 
-        launch threads(64);
-        schedule mean {
-            split i by 64 -> b, t; bind b: grid; bind t: thread;
-            split j by 4 -> jo, ji; unroll ji;
-        }
-        schedule top   { split i by 64 -> b, t; bind b: grid; bind t: thread; }
-        schedule place { split i by 64 -> b, t; bind b: grid; bind t: thread; }
+        launch threads(128);
+        schedule mean  { split i by 4 -> b, w; split j by 32 -> r, t; bind b: grid; bind w: warp; bind t: thread; reduce t; }
+        schedule top   { split i by 4 -> b, w; split j by 32 -> r, t; bind b: grid; bind w: warp; bind t: thread; reduce t; }
+        schedule place { split i by 4 -> b, w; split j by 32 -> r, t; bind b: grid; bind w: warp; bind t: thread; reduce t; }
     }
 }
 

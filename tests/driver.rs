@@ -160,6 +160,32 @@ tests! {
         assert_eq!((z.to_vec().unwrap(), y.to_vec().unwrap()), (vec![6.0; 8], vec![1.5; 8]));
     }
 
+    fn copies_come_after_what_writes_and_devices_are_listed(EVERY, "FAKE_CUDA_DEVICES" = "2") {
+        let devices = Device::all().unwrap();
+        assert_eq!(devices.len(), 2);
+        let properties = devices[1].properties().unwrap().unwrap();
+        assert_eq!((properties.ordinal, properties.capability), (1, (9, 0)));
+        assert!(properties.free_bytes <= properties.memory_bytes && properties.multiprocessors > 0);
+        let device = gpu();
+        let stream = device.new_stream().unwrap();
+        let mut x = Tensor::from_vec(&device, numbers(512, 1), [512]).unwrap();
+        let start = stream.record().unwrap();
+        Multiply { a: 2.0, x: &mut x }.launch(&stream).unwrap();
+        // The copy waits for the launch before it, and the launch after it for the copy.
+        let copy = x.try_clone().unwrap();
+        let part = x.slice(0, 100..).unwrap().to_tensor(&device).unwrap();
+        Multiply { a: 0.0, x: &mut x }.launch(&stream).unwrap();
+        let end = stream.record().unwrap();
+        let doubled: Vec<f32> = numbers(512, 1).iter().map(|x| 2.0 * x).collect();
+        assert_eq!(copy.to_vec().unwrap(), doubled);
+        assert_eq!(part.to_vec().unwrap(), doubled[100..]);
+        assert_eq!(copy.to_device(&devices[1]).unwrap().to_vec().unwrap(), doubled);
+        assert_eq!(x.to_vec().unwrap(), [0.0; 512]);
+        assert!(end.since(&start).unwrap() > std::time::Duration::ZERO);
+        let halves = Tensor::full(&device, 0.5_f32, [70_000]).unwrap();
+        assert!(halves.to_vec().unwrap().iter().all(|x| *x == 0.5));
+    }
+
     fn without_devices_the_emulator_is_best(LATE, "FAKE_CUDA_DEVICES" = "0") {
         assert!(matches!(Device::cuda(0), Err(Error::NoCuda { .. })));
         assert!(Device::best().unwrap().is_emulator());

@@ -37,7 +37,7 @@ struct Options {
     /// With `--compose` or `--products`: print how often each two features met in kernels that ran, or that none did.
     #[arg(long)]
     matrix: bool,
-    /// With `--compose`: draw for these two features, `tma,ring`, as failures say it.
+    /// With `--compose` or `--products`: draw for these two features, `tma,ring`, as failures say it.
     #[arg(long)]
     want: Option<String>,
 }
@@ -46,11 +46,12 @@ fn main() -> std::process::ExitCode {
     let Options { seed, first, count, show, time, list, mutate, compose: composed, products, matrix, want } =
         Options::parse();
     if (composed || products) && !mutate {
-        let Ok(wanted) = want.as_deref().map(pair).transpose() else {
-            eprintln!("features are {}", compose::features::FEATURES.join(" "));
+        let known = if products { compose::products::features::FEATURES } else { compose::features::FEATURES };
+        let Ok(wanted) = want.as_deref().map(|text| pair(text, known)).transpose() else {
+            eprintln!("features are {}", known.join(" "));
             return std::process::ExitCode::FAILURE;
         };
-        let family = if products { Family::Product } else { Family::Composition(wanted) };
+        let family = if products { Family::Product(wanted) } else { Family::Composition(wanted) };
         if time {
             let of = |index| (index, family.case(seed, index).0.to_string());
             print!("{}", Times::of((first..first + count).map(of)));
@@ -95,9 +96,9 @@ fn main() -> std::process::ExitCode {
 /// So many compositions go with one product where both are run: it takes as long as some of them.
 const COMPOSITIONS_FOR_A_PRODUCT: u64 = 16;
 
-/// Two features by their names, or one.
-fn pair(text: &str) -> Result<compose::matrix::Pair, ()> {
-    let find = |name: &str| compose::features::FEATURES.iter().find(|f| **f == name).copied().ok_or(());
+/// Two of some features by their names, or one.
+fn pair(text: &str, known: &[&'static str]) -> Result<compose::matrix::Pair, ()> {
+    let find = |name: &str| known.iter().find(|f| **f == name).copied().ok_or(());
     let (a, b) = text.split_once(',').unwrap_or((text, text));
     Ok((find(a)?, find(b)?))
 }
@@ -120,15 +121,15 @@ fn compositions(
         return std::process::ExitCode::SUCCESS;
     }
     std::panic::set_hook(Box::new(|_| {}));
-    let products = |first: u64, count: u64| compose::campaign_of_products(seed, first, count);
+    let products = |first: u64, count: u64, wanted| compose::campaign_of_products(seed, first, count, wanted);
     let summaries = match family {
         Family::Composition(None) => {
             let more = count / COMPOSITIONS_FOR_A_PRODUCT;
             let own = compose::campaign(seed, first, count, None);
-            vec![own, products(first / COMPOSITIONS_FOR_A_PRODUCT, more)]
+            vec![own, products(first / COMPOSITIONS_FOR_A_PRODUCT, more, None)]
         }
         Family::Composition(wanted) => vec![compose::campaign(seed, first, count, wanted)],
-        Family::Product => vec![products(first, count)],
+        Family::Product(wanted) => vec![products(first, count, wanted)],
     };
     for summary in summaries.iter().filter(|summary| summary.cases > 0) {
         println!("{summary}");

@@ -12,7 +12,7 @@ const COMPILED: u64 = 30;
 
 #[test]
 fn products_are_right() {
-    let summary = compose::campaign_of_products(1, 0, CASES);
+    let summary = compose::campaign_of_products(1, 0, CASES, None);
     assert!(summary.failures.is_empty(), "{summary}");
     assert!(summary.accepted * 2 >= summary.cases, "too few products are accepted to test much\n{summary}");
     assert!(summary.run * 100 >= summary.accepted * 90, "too few of the accepted products are run\n{summary}");
@@ -27,8 +27,8 @@ fn products_are_right() {
 fn products_are_drawn_again() {
     let mut accepted = 0;
     for index in 0..COMPILED {
-        let (kernel, data) = Family::Product.case(3, index);
-        assert_eq!((kernel.clone(), data), Family::Product.case(3, index));
+        let (kernel, data) = Family::Product(None).case(3, index);
+        assert_eq!((kernel.clone(), data), Family::Product(None).case(3, index));
         let text = kernel.to_string();
         let is_async = text.contains(" by wgmma");
         assert!((is_async || text.contains(" by mma_sync")) && text.contains("mma ("), "{text}");

@@ -1,15 +1,25 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
-use crate::{Output, check, emulate, explain, inspect, run};
+use crate::{Output, Status, check, emulate, explain, inspect, run, template};
 
 /// Work that `run` does before it says that there is too much of it: some seconds.
 const BUDGET: u64 = 1 << 28;
 
 /// Checks, inspects, runs and explains the kernels of `schedule!`, without a GPU.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "tilewright", version)]
+#[command(
+    name = "tilewright",
+    version,
+    after_help = "\
+Examples:
+  tilewright new my-kernels                       a crate with a kernel and a test
+  tilewright check src/lib.rs                     what rustc would say of its kernels
+  tilewright run src/lib.rs --dims N=1000         one kernel on the emulator, against the reference
+  tilewright explain TW0201                       the page of a diagnostic"
+)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -20,15 +30,32 @@ enum Command {
     /// Compiles all kernels of Rust files and prints what rustc would say.
     ///
     /// Exit code 0: no errors; 1: errors; 2: a file cannot be read.
+    #[command(after_help = "\
+Examples:
+  tilewright check src/lib.rs examples/*.rs
+  tilewright check --diff src/lib.rs              what --fix would change
+  tilewright check --fix src/lib.rs               slips of the pen and ops without effect
+  tilewright check --json src/lib.rs              for editors, with all proposed edits")]
     Check {
         /// Rust source files.
         #[arg(required = true)]
         files: Vec<String>,
+        /// Do the edits that leave no choice, such as a misspelt name or an op without effect: show them as a diff,
+        /// and write them to the files. Each is kept only if its finding is then gone.
+        #[arg(long)]
+        fix: bool,
+        /// Show the diff of `--fix`, and write nothing.
+        #[arg(long, conflicts_with = "fix")]
+        diff: bool,
         /// Print JSON, with the proposed edits; the format is described in docs/inspect-json.md.
         #[arg(long)]
         json: bool,
     },
     /// Shows what kernels were compiled to: axes, predicates, accesses, launch shape, PTX.
+    #[command(after_help = "\
+Examples:
+  tilewright inspect src/lib.rs
+  tilewright inspect src/lib.rs --kernel Saxpy --json")]
     Inspect {
         /// A Rust source file.
         file: String,
@@ -48,6 +75,10 @@ enum Command {
     ///
     /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong
     /// usage.
+    #[command(after_help = "\
+Examples:
+  tilewright run src/lib.rs --kernel Saxpy --dims N=1000
+  tilewright run src/lib.rs --kernel LayerNorm --dims M=16,N=1024 --arg eps=1e-5 --seed 3 --perturb")]
     Run {
         /// A Rust source file.
         file: String,
@@ -58,6 +89,10 @@ enum Command {
         /// left out is the contiguous one.
         #[arg(long, value_delimiter = ',')]
         dims: Vec<String>,
+        /// A scalar, such as eps=1e-5; may be given several times. Others are drawn: where what is drawn would give
+        /// NaN or infinities, they are not negative.
+        #[arg(long = "arg", value_name = "NAME=VALUE")]
+        args: Vec<String>,
         /// Seed of the inputs and of the emulator's order of execution.
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -84,9 +119,37 @@ enum Command {
     /// docs/emulate.md.
     Emulate(emulate::Request),
     /// Prints the page of a diagnostic, or lists all of them.
+    #[command(after_help = "\
+Examples:
+  tilewright explain
+  tilewright explain TW0201
+  tilewright explain not-divisible")]
     Explain {
         /// A code such as TW0201, or its name such as not-divisible.
         code: Option<String>,
+    },
+    /// Makes a crate with a kernel, a test, and the profiles that make it quick to work with.
+    #[command(after_help = "\
+Examples:
+  tilewright new my-kernels
+  tilewright new my-kernels --tilewright ../tilewright/runtime")]
+    New {
+        /// The folder, whose name is that of the crate; it must not be there yet.
+        folder: String,
+        /// Depend on the crate `tilewright` in this folder, instead of the one of the registry. Relative to the new
+        /// crate, or absolute.
+        #[arg(long, value_name = "FOLDER")]
+        tilewright: Option<String>,
+    },
+    /// Prints completions for a shell.
+    #[command(after_help = "\
+Examples:
+  tilewright completions bash > ~/.local/share/bash-completion/completions/tilewright
+  tilewright completions fish > ~/.config/fish/completions/tilewright.fish
+  tilewright completions zsh > ~/.zfunc/_tilewright")]
+    Completions {
+        /// The shell.
+        shell: Shell,
     },
 }
 
@@ -94,13 +157,22 @@ impl Args {
     /// Does what was asked for.
     pub fn execute(self) -> Output {
         match self.command {
-            Command::Check { files, json } => check::check(&files, json),
+            Command::Check { files, fix: false, diff: false, json } => check::check(&files, json),
+            Command::Check { files, fix, json, .. } => check::fixed(&files, fix, json),
             Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
-            Command::Run { file, kernel, dims, seed, perturb, budget, json } => {
-                run::run(&file, kernel.as_deref(), &dims, run::Options { seed, perturb, budget }, json)
+            Command::Run { file, kernel, dims, args, seed, perturb, budget, json } => {
+                let options = run::Options { seed, perturb, budget };
+                run::run(&file, kernel.as_deref(), (&dims, &args), options, json)
             }
             Command::Emulate(request) => emulate::emulate(&request),
             Command::Explain { code } => explain::explain(code.as_deref()),
+            Command::New { folder, tilewright } => template::new(&folder, tilewright.as_deref()),
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Args::command(), "tilewright", &mut script);
+                let text = String::from_utf8_lossy(&script).into_owned();
+                Output { text, errors: String::new(), status: Status::Good }
+            }
         }
     }
 }

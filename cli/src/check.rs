@@ -4,11 +4,44 @@
 use serde_json::{Value, json};
 use tilewright_compiler::trial::Tally;
 
+use crate::fix::{self, Fixed};
 use crate::source::SourceFile;
 use crate::{Output, Status, findings};
 
 /// Version of the JSON format.
 const FORMAT: u32 = 1;
+
+/// Shows the edits of files that leave no choice as a diff, does them if they are to be written, and checks what then
+/// is there.
+pub fn fixed(files: &[String], write: bool, as_json: bool) -> Output {
+    let (mut text, mut errors, mut edits) = (String::new(), String::new(), 0);
+    for path in files {
+        // What cannot be read is said by the check.
+        let Ok(before) = std::fs::read_to_string(path) else { continue };
+        let Ok(Fixed { text: after, done }) = fix::fix(path, &before) else { continue };
+        if done.is_empty() {
+            continue;
+        }
+        edits += done.len();
+        text.push_str(&fix::diff(path, &before, &after));
+        if let Err(error) = if write { std::fs::write(path, &after) } else { Ok(()) } {
+            errors.push_str(&format!("error: {path}: {error}\n"));
+        }
+    }
+    let deed = if write { "done" } else { "not done" };
+    text.push_str(&format!(
+        "{} that {} no choice, {deed}\n",
+        count(edits, "edit"),
+        if edits == 1 { "leaves" } else { "leave" }
+    ));
+    let checked = check(files, as_json);
+    if as_json {
+        // The document stands alone on standard output.
+        return Output { errors: format!("{text}{errors}{}", checked.errors), ..checked };
+    }
+    let status = if errors.is_empty() { checked.status } else { Status::Usage };
+    Output { text: text + &checked.text, errors: errors + &checked.errors, status }
+}
 
 /// Checks files.
 pub fn check(files: &[String], as_json: bool) -> Output {

@@ -10,7 +10,7 @@ use tilewright_compiler::source::Span;
 use crate::source::{Invocation, SourceFile};
 
 /// A place between two characters: line and column from 1, columns in characters.
-type Place = (usize, usize);
+pub type Place = (usize, usize);
 
 /// The findings of a file, errors first within each `schedule!`, all of them.
 pub fn list(file: &SourceFile) -> Vec<Value> {
@@ -56,24 +56,28 @@ fn token(invocation: &Invocation, index: u32) -> Option<(Place, Place)> {
 }
 
 /// An edit as a range of the file and the text that takes its place.
-fn edit_json(invocation: &Invocation, edit: &Edit) -> Option<Value> {
-    let (range, text) = match (edit.count.checked_sub(1), edit.first.checked_sub(1)) {
+pub(crate) fn edited(invocation: &Invocation, edit: &Edit) -> Option<((Place, Place), String)> {
+    Some(match (edit.count.checked_sub(1), edit.first.checked_sub(1)) {
         (Some(more), _) => {
             let last = edit.first.checked_add(more)?;
-            (range_json(token(invocation, edit.first)?.0, token(invocation, last)?.1), edit.text.clone())
+            ((token(invocation, edit.first)?.0, token(invocation, last)?.1), edit.text.clone())
         }
         // What is inserted stands right after the token before.
         (None, Some(before)) => {
             let at = token(invocation, before)?.1;
             let space = if edit.text.starts_with([',', ';']) { "" } else { " " };
-            (range_json(at, at), format!("{space}{}", edit.text))
+            ((at, at), format!("{space}{}", edit.text))
         }
         (None, None) => {
             let at = token(invocation, edit.first)?.0;
-            (range_json(at, at), format!("{} ", edit.text))
+            ((at, at), format!("{} ", edit.text))
         }
-    };
-    Some(json!({ "range": range, "text": text }))
+    })
+}
+
+fn edit_json(invocation: &Invocation, edit: &Edit) -> Option<Value> {
+    let ((from, to), text) = edited(invocation, edit)?;
+    Some(json!({ "range": range_json(from, to), "text": text }))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! | [`args`] | the command line |
 //! | [`source`] | Rust files, their `schedule!` invocations, findings at their places |
 //! | [`findings`] | findings and their edits as JSON |
-//! | [`check`] | `tilewright check` |
+//! | [`check`], [`fix`] | `tilewright check`; its `--fix` |
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
 //! | [`explain`] | `tilewright explain` |
 //! | [`prove`] | a kernel at sizes of all kinds: the separate checker, the emulator |
@@ -13,6 +13,7 @@
 //! | [`inputs`] | random tensors of types that are known at run time only |
 //! | [`trial`] | one launch compared with the reference |
 //! | [`run`] | `tilewright run` |
+//! | [`template`] | `tilewright new` |
 //! | [`emulate`] | `tilewright emulate`: PTX of any compiler on files of data |
 #![forbid(unsafe_code)]
 
@@ -21,12 +22,14 @@ pub mod check;
 pub mod emulate;
 pub mod explain;
 pub mod findings;
+pub mod fix;
 pub mod inputs;
 pub mod inspect;
 pub mod prove;
 pub mod run;
 pub mod sizes;
 pub mod source;
+pub mod template;
 pub mod trial;
 
 /// How a command ends.

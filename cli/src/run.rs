@@ -36,7 +36,13 @@ pub struct Options {
 }
 
 /// Runs a kernel.
-pub fn run(path: &str, name: Option<&str>, dims: &[String], options: Options, as_json: bool) -> Output {
+pub fn run(
+    path: &str,
+    name: Option<&str>,
+    (dims, scalars): (&[String], &[String]),
+    options: Options,
+    as_json: bool,
+) -> Output {
     let file = match SourceFile::read(path) {
         Ok(file) => file,
         Err(error) => return Output::usage(error),
@@ -49,7 +55,14 @@ pub fn run(path: &str, name: Option<&str>, dims: &[String], options: Options, as
         Ok(values) => values,
         Err(error) => return Output::usage(error),
     };
-    let head = Head { path, line, kernel, dims: &values, options };
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for text in scalars {
+        match text.split_once('=') {
+            Some((name, value)) => given.push((name.trim(), value.trim())),
+            None => return Output::usage(format!("`--arg {text}`: a scalar is given as NAME=VALUE, such as eps=1e-5")),
+        }
+    }
+    let head = Head { path, line, kernel, dims: &values, scalars: &given, options };
     let runs = match head.runs() {
         Ok(runs) => runs,
         Err(error) => return Output::usage(error),
@@ -64,6 +77,8 @@ struct Head<'a> {
     line: usize,
     kernel: &'a KernelInfo,
     dims: &'a [i64],
+    /// Scalars that the user has chosen.
+    scalars: &'a [(&'a str, &'a str)],
     options: Options,
 }
 
@@ -71,6 +86,7 @@ struct Head<'a> {
 struct Run {
     /// Which floats it had; none if it has no floats.
     floats: Option<Floats>,
+    scalars: Vec<(String, f64)>,
     outcome: Outcome,
 }
 
@@ -86,21 +102,23 @@ impl Head<'_> {
         let has_floats = self.kernel.parameters.iter().any(|p| p.element.is_float() && is_read(&p.kind));
         if !has_floats {
             let (trial, device) = self.trial(Floats::Real)?;
-            return Ok(vec![Run { floats: None, outcome: trial.run(&device) }]);
+            let scalars = named(&trial);
+            return Ok(vec![Run { floats: None, scalars, outcome: trial.run(&device) }]);
         }
         let mut runs: Vec<Run> = Vec::new();
         let mut left = usize::MAX;
         for magnitude in MAGNITUDES {
             let floats = Floats::Integers(magnitude);
-            let (trial, device) = self.trial(floats)?;
-            let reference = trial.reference();
+            let (mut trial, device) = self.trial(floats)?;
+            let reference = self.finite(&mut trial);
             let inexact = |reference: &Reference| reference.outputs().map(|output| output.inexact()).sum();
             let count = reference.as_ref().map_or(0, inexact);
             // Smaller ones are taken as well where they leave less room, and not instead: for them a function may have
             // one value only, such as `log(1)`.
             if count < left {
                 left = count;
-                runs.push(Run { floats: Some(floats), outcome: trial.against(reference, &device) });
+                let scalars = named(&trial);
+                runs.push(Run { floats: Some(floats), scalars, outcome: trial.against(reference, &device) });
             }
             if left == 0 {
                 break;
@@ -110,15 +128,40 @@ impl Head<'_> {
         if runs.iter().any(|run| run.outcome.failure.is_some()) {
             return Ok(runs);
         }
-        let (trial, device) = self.trial(Floats::Real)?;
-        runs.push(Run { floats: Some(Floats::Real), outcome: trial.run(&device) });
+        let (mut trial, device) = self.trial(Floats::Real)?;
+        let reference = self.finite(&mut trial);
+        let scalars = named(&trial);
+        runs.push(Run { floats: Some(Floats::Real), scalars, outcome: trial.against(reference, &device) });
         Ok(runs)
+    }
+
+    /// The reference; with scalars that are not negative, if there are fewer NaN and infinities so: what is drawn may
+    /// stand under a root, or be a divisor.
+    fn finite(&self, trial: &mut Trial<'_>) -> Result<Reference, Error> {
+        let special = |reference: &Reference| -> usize {
+            reference.outputs().map(|output| output.specials()).map(|s| s.nan + s.infinite).sum()
+        };
+        let first = trial.reference()?;
+        let before = trial.clone_scalars();
+        let is_given = |name: &str| self.scalars.iter().any(|given| given.0 == name);
+        if special(&first) == 0 || !trial.make_positive(&is_given) {
+            return Ok(first);
+        }
+        let second = trial.reference()?;
+        if special(&second) < special(&first) {
+            return Ok(second);
+        }
+        trial.restore_scalars(&before);
+        Ok(first)
     }
 
     fn trial(&self, floats: Floats) -> Result<(Trial<'_>, Device), TrialError> {
         let Options { seed, perturb, budget } = self.options;
         let device = Device::emulator(EmulatorOptions::default().seed(seed).perturb(perturb).budget(budget));
-        let trial = Trial::with(self.kernel, self.dims, (seed, floats), &device)?;
+        let mut trial = Trial::with(self.kernel, self.dims, (seed, floats), &device)?;
+        for (name, value) in self.scalars {
+            trial.set_scalar(name, value)?;
+        }
         Ok((trial.within(budget.saturating_mul(TERMS)), device))
     }
 
@@ -155,6 +198,11 @@ impl Head<'_> {
         }
         for run in runs {
             out.push_str(&format!("inputs: {}\n", run.inputs()));
+            if !run.scalars.is_empty() {
+                let list: Vec<String> =
+                    run.scalars.iter().map(|(name, v)| format!("{name} = {}", number(*v))).collect();
+                out.push_str(&format!("    {}\n", list.join(", ")));
+            }
             self.describe(&run.outcome, &mut out);
         }
         // Of the last one: they do not depend on data, mostly.
@@ -188,7 +236,7 @@ impl Head<'_> {
     }
 
     fn json(&self, runs: &[Run]) -> String {
-        let Self { path, line, kernel, dims, options } = self;
+        let Self { path, line, kernel, dims, options, .. } = self;
         let dims: serde_json::Map<String, Value> =
             kernel.dims.iter().zip(*dims).map(|(d, v)| (d.name.to_string(), json!(v))).collect();
         let interval = |width: Option<Width>, index: &[usize]| {
@@ -243,6 +291,7 @@ impl Head<'_> {
             json!({
                 "floats": run.floats.map(Floats::name),
                 "magnitude": run.floats.and_then(Floats::magnitude),
+                "scalars": run.scalars.iter().map(|(name, v)| (name.clone(), json!(v))).collect::<serde_json::Map<_, _>>(),
                 "good": run.outcome.is_good(),
                 "error": self.failure(&run.outcome),
                 "outputs": run.outcome.verdicts.iter().map(output).collect::<Vec<_>>(),
@@ -261,6 +310,10 @@ impl Head<'_> {
         });
         format!("{document:#}\n")
     }
+}
+
+fn named(trial: &Trial<'_>) -> Vec<(String, f64)> {
+    trial.scalars().into_iter().map(|(name, number)| (name.to_owned(), number)).collect()
 }
 
 /// How many elements were compared bit by bit, and how many with an interval.

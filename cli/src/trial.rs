@@ -3,8 +3,10 @@
 use std::fmt;
 
 use tilewright::__private::{self, Arg, DynamicTensor};
+use tilewright::kernel::ElementType;
 use tilewright::kernel::KernelInfo;
-use tilewright::kernel::info::{ParameterKind, Role};
+use tilewright::kernel::format::Format;
+use tilewright::kernel::info::{Parameter, ParameterKind, Role};
 use tilewright::{Agreement, Device, EmulatorReport, Error, Prepared, Reference, Stream};
 
 use crate::inputs::{Floats, Random, elements_with};
@@ -25,6 +27,8 @@ pub enum TrialError {
         /// Bytes needed.
         bytes: u128,
     },
+    /// A scalar that there is not, or a text that is no number of its type.
+    Scalar(String),
     /// The runtime's refusal or failure.
     Runtime(Error),
 }
@@ -34,6 +38,7 @@ impl fmt::Display for TrialError {
         match self {
             Self::Sizes(error) => error.fmt(f),
             Self::TooLarge { bytes } => write!(f, "the tensors take {bytes} bytes; at most {MOST_BYTES} are tried"),
+            Self::Scalar(what) => f.write_str(what),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -170,13 +175,69 @@ impl<'k> Trial<'k> {
         Ok(Self { kernel, values, traffic, work: u64::MAX })
     }
 
+    /// The scalars, each with its number.
+    pub fn scalars(&self) -> Vec<(&'k str, f64)> {
+        let of = |(parameter, value): (&'k Parameter, &Value)| match value {
+            Value::Scalar(bits) => Some((&*parameter.name, number_of(parameter.element, *bits))),
+            Value::Tensor(_) => None,
+        };
+        self.kernel.parameters.iter().zip(&self.values).filter_map(of).collect()
+    }
+
+    /// Gives a scalar the number that a text is.
+    ///
+    /// # Errors
+    /// There is no such scalar, or the text is no number of its type.
+    pub fn set_scalar(&mut self, name: &str, text: &str) -> Result<(), TrialError> {
+        let mut found = self.kernel.parameters.iter().zip(&mut self.values).filter(|(p, _)| p.name == name);
+        let Some((parameter, Value::Scalar(bits))) = found.next() else {
+            let scalars: Vec<&str> = self.scalars().into_iter().map(|(name, _)| name).collect();
+            let known = if scalars.is_empty() { "it has none".to_owned() } else { scalars.join(", ") };
+            let what = format!("kernel {} has no scalar `{name}`: {known}", self.kernel.name);
+            return Err(TrialError::Scalar(what));
+        };
+        let element = parameter.element;
+        let parsed = bits_of(element, text);
+        *bits = parsed
+            .ok_or_else(|| TrialError::Scalar(format!("`{text}` is no number of `{name}`, which is {element}")))?;
+        Ok(())
+    }
+
+    /// The bits of all scalars, to take them back.
+    pub fn clone_scalars(&self) -> Vec<Option<u64>> {
+        self.values.iter().map(|value| if let Value::Scalar(bits) = value { Some(*bits) } else { None }).collect()
+    }
+
+    /// Takes scalars back to what they were.
+    pub fn restore_scalars(&mut self, before: &[Option<u64>]) {
+        for (value, before) in self.values.iter_mut().zip(before) {
+            if let (Value::Scalar(bits), Some(before)) = (value, before) {
+                *bits = *before;
+            }
+        }
+    }
+
+    /// Takes the sign from the scalars that are floats, but these. Whether one had a sign.
+    pub fn make_positive(&mut self, but: &dyn Fn(&str) -> bool) -> bool {
+        let mut changed = false;
+        for (parameter, value) in self.kernel.parameters.iter().zip(&mut self.values) {
+            let (Value::Scalar(bits), Some(format)) = (value, Format::of(parameter.element)) else { continue };
+            let number = format.value(*bits);
+            if number < 0.0 && !but(&parameter.name) {
+                *bits = format.from_f64(-number);
+                changed = true;
+            }
+        }
+        changed
+    }
+
     /// With so many elements and terms at most that the reference evaluates: an error says so where there are more.
     pub fn within(self, work: u64) -> Self {
         Self { work, ..self }
     }
 
     fn arguments(&self) -> Vec<Arg<'static>> {
-        let argument = |(parameter, value): (&tilewright::kernel::info::Parameter, &Value)| match value {
+        let argument = |(parameter, value): (&Parameter, &Value)| match value {
             Value::Scalar(bits) => Arg::bits(parameter.element, *bits),
             Value::Tensor(tensor) => {
                 let written = matches!(&parameter.kind, ParameterKind::Tensor(t) if t.role.is_written());
@@ -259,6 +320,63 @@ impl<'k> Trial<'k> {
         match result {
             Ok(reference) => Outcome { failure: None, verdicts: self.compare(&reference), report },
             Err(error) => Outcome { failure: Some(error), verdicts: Vec::new(), report },
+        }
+    }
+}
+
+/// A number of a type, given its bits.
+fn number_of(element: ElementType, bits: u64) -> f64 {
+    let unused = 64 - 8 * element.bytes();
+    match Format::of(element) {
+        Some(format) => format.value(bits),
+        None if element.is_signed_integer() => ((bits << unused) as i64 >> unused) as f64,
+        None => bits as f64,
+    }
+}
+
+/// The bits of the number that a text is.
+fn bits_of(element: ElementType, text: &str) -> Option<u64> {
+    let bits = 8 * element.bytes();
+    if let Some(format) = Format::of(element) {
+        return text.parse().ok().map(|number: f64| format.from_f64(number));
+    }
+    if element == ElementType::Bool {
+        return text.parse().ok().map(|number: bool| number.into());
+    }
+    let number: i128 = text.parse().ok()?;
+    let (least, most) = match element.is_signed_integer() {
+        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        false => (0, (1 << bits) - 1),
+    };
+    // In two's complement.
+    ((least..=most).contains(&number)).then_some((number & ((1 << bits) - 1)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_are_read_as_they_are_written() {
+        use ElementType as E;
+        let read = |element: E, text: &str| bits_of(element, text).map(|bits| number_of(element, bits));
+        let rows = [
+            (E::F32, "1e-5", Some(f64::from(1e-5_f32))),
+            (E::F16, "0.5", Some(0.5)),
+            (E::F64, "-2", Some(-2.0)),
+            (E::I8, "-128", Some(-128.0)),
+            (E::I8, "128", None),
+            (E::U16, "65535", Some(65535.0)),
+            (E::U16, "-1", None),
+            (E::I64, "-9", Some(-9.0)),
+            (E::U64, "18446744073709551615", Some(u64::MAX as f64)),
+            (E::Bool, "true", Some(1.0)),
+            (E::Bool, "1", None),
+            (E::F32, "x", None),
+            (E::I32, "1.5", None),
+        ];
+        for (element, text, expected) in rows {
+            assert_eq!(read(element, text), expected, "{element} {text}");
         }
     }
 }

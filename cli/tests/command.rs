@@ -71,7 +71,8 @@ fn check_refuses_at_the_place_in_the_file() {
                = note: a vector is accessed whole: all 4 lanes lie inside `i` or none does
                = counterexample: N = 1: at b = 0, t = 0 the vector has 1 of 4 lanes inside `i`
                = help: state the fact: `where N % 4 == 0`
-               = help: or remove `vectorize v`: without it, predicates guard the tail
+               = help: or remove `vectorize v`, so that predicates guard the tail, and let `t` be innermost:
+                 `split i by 64 -> io, t; split io by 4 -> b, v;`
                = explain: TW0201
 
             5 kernels in 2 files: 1 error, 0 warnings
@@ -283,9 +284,11 @@ fn run_compares_with_the_reference() {
             kernel Saxpy (good.rs:5), seed 0
                 N = 1000
             inputs: floats are integers from 1 to 8 of either sign
+                a = 8.0
             z: right: 1000 elements, all exact
             sanitizers: no findings
             inputs: floats are real numbers
+                a = 1.5332432
             z: right: 1000 elements, all exact
             sanitizers: no findings
             4 blocks, 8 warps
@@ -410,12 +413,13 @@ fn run_refuses() {
     check(
         &["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=1001"],
         &expect![[r#"
-        exit code 1
-        kernel Saxpy (good.rs:5), seed 0
-            N = 1001
-        inputs: floats are integers from 1 to 8 of either sign
-        failed: kernel Saxpy was not launched: the fact `N % 4 == 0` does not hold with N = 1001, where N % 4 = 1
-    "#]],
+            exit code 1
+            kernel Saxpy (good.rs:5), seed 0
+                N = 1001
+            inputs: floats are integers from 1 to 8 of either sign
+                a = 8.0
+            failed: kernel Saxpy was not launched: the fact `N % 4 == 0` does not hold with N = 1001, where N % 4 = 1
+        "#]],
     );
     let wrong = |arguments: &[&str]| {
         let (code, out, err) = tilewright(&[&["run", "good.rs", "--kernel"], arguments].concat());
@@ -475,7 +479,7 @@ fn fields(value: &Value, path: &str, into: &mut Vec<String>) {
             }
             for (key, value) in object {
                 // The names of dimensions are the user's.
-                if path == "dims" {
+                if path == "dims" || path == "runs[].scalars" {
                     continue;
                 }
                 let dot = if path.is_empty() { "" } else { "." };
@@ -564,6 +568,8 @@ fn inspect_json_is_documented() {
     fields(&clusters, "", &mut found);
     let multicast = &clusters["kernels"][0]["stages"][0]["copies"][0]["multicast"];
     assert_eq!(*multicast, serde_json::json!({ "along": "c.ic", "blocks": 4, "stride": 1, "by": "j" }));
+    let products = json(&["inspect", "products.rs", "--json"]);
+    fields(&products, "", &mut found);
     assert_eq!(sorted(found), documented("inspect --json"));
     assert_eq!(document["kernels"].as_array().map(Vec::len), Some(3));
     let saxpy = &document["kernels"][0];
@@ -571,6 +577,40 @@ fn inspect_json_is_documented() {
     assert_eq!(saxpy["stages"][0]["vector"]["lanes"], 4);
     let accesses = saxpy["stages"][0]["accesses"].as_array().expect("a list");
     assert!(accesses.iter().all(|a| a["class"] == "vector"), "{accesses:?}");
+}
+
+/// What tensor cores multiply, and how they read it.
+#[test]
+fn inspect_products() {
+    let document = json(&["inspect", "products.rs", "--json"]);
+    let stage = |kernel: usize, name: &str| {
+        let stages = document["kernels"][kernel]["stages"].as_array().expect("a list");
+        stages.iter().find(|stage| stage["name"] == name).expect("a stage").clone()
+    };
+    let shared = |name: &str, along: &str, leading: u32, stride: u32| {
+        serde_json::json!({
+            "name": name, "element": "bf16", "place": "shared",
+            "descriptor": { "along": along, "leading": leading, "stride": stride, "swizzle": 128 },
+        })
+    };
+    let of_warpgroup = stage(0, "acc")["product"].clone();
+    let factors = [shared("fa", "k", 16, 1024), shared("sb", "n", 16, 1024)];
+    assert_eq!(
+        of_warpgroup,
+        serde_json::json!({
+            "engine": "wgmma", "instruction": { "m": 64, "n": 64, "k": 16 }, "tile": { "m": 128, "n": 64, "k": 64 },
+            "steps": 4, "inflight": 1, "factors": factors,
+        })
+    );
+    let all = serde_json::json!({ "count": 4, "transposed": false });
+    assert_eq!((&stage(0, "c")["stmatrix"], &stage(0, "c")["product"]), (&all, &Value::Null));
+    let of_warp = stage(1, "acc")["product"].clone();
+    assert_eq!(of_warp["instruction"], serde_json::json!({ "m": 16, "n": 8, "k": 16 }));
+    assert_eq!(of_warp["tile"], serde_json::json!({ "m": 16, "n": 32, "k": 16 }));
+    let held =
+        |name: &str| serde_json::json!({ "name": name, "element": "f16", "place": "registers", "descriptor": null });
+    assert_eq!(of_warp["factors"], serde_json::json!([held("fa"), held("fb")]));
+    assert_eq!(stage(1, "fa")["ldmatrix"], all);
 }
 
 #[test]
@@ -593,4 +633,82 @@ fn run_json_is_documented() {
     assert_eq!((&outputs(0)["exact"], &outputs(0)["widest"]), (&Value::from(4), &Value::Null));
     assert_eq!(outputs(1)["exact"], 0);
     assert!(outputs(1)["widest"]["width"].as_f64().is_some_and(|width| width > 0.0));
+}
+
+/// A root of a sum of squares and a scalar: drawn below zero, it would make every element NaN.
+const ROOT: &str = "tilewright::schedule! { kernel Root(x: f32[N], eps: f32) -> (y: f32[N]) {
+    y[i] = x[i] * rsqrt(x[i] * x[i] * 0.0001 + eps);
+    schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+} }";
+
+#[test]
+fn scalars_are_given_or_drawn_so_that_values_are_finite() {
+    let path = file("scalars", ROOT);
+    let path = path.to_str().expect("UTF-8");
+    for seed in ["0", "1", "2", "3"] {
+        let drawn = json(&["run", path, "--dims", "N=40", "--seed", seed, "--json"]);
+        for run in drawn["runs"].as_array().expect("runs") {
+            assert_eq!((&run["outputs"][0]["nan"], &run["good"]), (&Value::from(0), &Value::from(true)), "{run}");
+        }
+    }
+    let given = json(&["run", path, "--dims", "N=40", "--arg", "eps=-1", "--json"]);
+    assert_eq!(given["runs"][0]["scalars"]["eps"], -1.0);
+    assert_eq!(given["runs"][0]["outputs"][0]["nan"], 40);
+    for (text, why) in [("eps", "NAME=VALUE"), ("x=1", "no scalar `x`: eps"), ("eps=a", "no number of `eps`")] {
+        let (code, _, err) = tilewright(&["run", path, "--dims", "N=40", "--arg", text]);
+        assert!(code == 2 && err.contains(why), "{code} {err}");
+    }
+}
+
+#[test]
+fn fixes_are_shown_and_then_done() {
+    let text = "tilewright::schedule! { kernel K(x: f32[N]) -> (y: f32[N]) {
+    y[i] = 2.0 * x[i];
+    schedule y { bind i: grid; split i by 32 -> b, t; bind t: thread; }
+} }
+";
+    let path = file("fixes", text);
+    let shown = path.to_str().expect("UTF-8");
+    let line = "bind b: grid; bind t: thread; }";
+    let (code, out, _) = tilewright(&["check", "--diff", shown]);
+    assert!(
+        code == 1
+            && out.lines().any(|l| l.starts_with('+') && l.ends_with(line))
+            && out.contains("1 edit that leaves no choice, not done"),
+        "{code}\n{out}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).expect("the file"), text);
+    let (code, out, _) = tilewright(&["check", "--fix", shown]);
+    assert!(
+        code == 0
+            && out.lines().any(|l| l.starts_with('+') && l.ends_with(line))
+            && out.contains("0 errors, 0 warnings"),
+        "{code}\n{out}"
+    );
+    let (code, out, _) = tilewright(&["check", "--fix", shown]);
+    assert!(code == 0 && out.starts_with("0 edits"), "{code}\n{out}");
+}
+
+#[test]
+fn a_new_crate_is_written_once() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("new-crate");
+    let _ = std::fs::remove_dir_all(&folder);
+    let folder = folder.to_str().expect("UTF-8");
+    let (code, out, _) = tilewright(&["new", folder, "--tilewright", "../runtime"]);
+    assert!(code == 0 && out.contains("Cargo.toml") && out.contains("cargo test"), "{code}\n{out}");
+    let (code, out, _) = tilewright(&["check", &format!("{folder}/src/lib.rs")]);
+    assert!(code == 0 && out.contains("0 errors, 0 warnings"), "{code}\n{out}");
+    let (code, _, err) = tilewright(&["new", folder]);
+    assert!(code == 2 && err.contains("is there already"), "{code}\n{err}");
+    assert_eq!(tilewright(&["new", "2d"]).0, 2);
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "fish", "zsh"] {
+        let (code, out, _) = tilewright(&["completions", shell]);
+        assert!(
+            code == 0 && ["check", "explain", "--fix"].iter().all(|word| out.contains(word.trim_start_matches('-')))
+        );
+    }
 }

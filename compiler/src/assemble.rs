@@ -1,14 +1,13 @@
 //! The finished kernel as data: everything that the launcher needs.
 
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
-use tilewright_kernel::tensor_map::GRANULE;
 
 use crate::extent::Facts;
 use crate::lower;
+use crate::memory::alignment::alignment;
 use crate::plan::Analysed;
 use crate::plan::staged::{Axis, Staged};
 use crate::program::Program;
-use crate::schedule::vector::Class;
 use crate::source::TokenBuffer;
 
 /// The kernel; none if a size exceeds 64 bits.
@@ -93,25 +92,4 @@ fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
         swizzle: staged.swizzle,
         promotion: staged.promotion,
     })
-}
-
-/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what
-/// the accelerator demands.
-fn alignment(parameter: usize, element: u32, stages: &[Analysed]) -> u32 {
-    let mut bytes = element;
-    let staged = |s: &Analysed| s.staged.iter().any(|copy| usize::from(copy.parameter) == parameter);
-    if stages.iter().any(staged) {
-        bytes = bytes.max(GRANULE as u32);
-    }
-    for analysed in stages {
-        let Some(vector) = &analysed.vector else { continue };
-        let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter);
-        for access in own {
-            if vector.class(access, &analysed.symbolic, &analysed.stage.facts) == Class::Vector {
-                let whole = u32::try_from(vector.lanes).unwrap_or(16).saturating_mul(element);
-                bytes = bytes.max(whole.min(16));
-            }
-        }
-    }
-    bytes
 }

@@ -96,6 +96,12 @@ pub fn compile_to(tokens: &TokenBuffer, depth: Depth) -> Outcome {
         let mut found = Diagnostics::new();
         let compiled = if clean { kernel(&ast, tokens, depth, &mut found) } else { None };
         found.said_once(&ast);
+        if found.has_errors() {
+            // What is wrong comes first.
+            for code in Code::OF_SPEED {
+                found.silence(code);
+            }
+        }
         allow::apply(&ast, compiled.is_some(), &mut found);
         diagnostics.append(found);
         let (info, stages, entries) = match compiled {
@@ -116,7 +122,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, depth: Depth, diags: &mut Dia
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
     let places = bounds_proved(&written, &facts, diags);
     online::check(&written, diags)?;
-    let program = online::rewritten(program::scheduled(&written), diags)?;
+    let program = online::rewritten(program::scheduled(&written), &facts, diags)?;
     let kernel = Kernel { written: &written, program: &program, tokens, depth };
     let Some(places) = places else {
         kernel.scheduled(&facts, diags);
@@ -151,7 +157,7 @@ pub(crate) fn never_empty(ast: &ast::Kernel, tokens: &TokenBuffer) -> Option<Fin
     let mut diags = Diagnostics::new();
     let written = program::build(ast, &mut diags)?;
     let facts = facts(&written, &mut diags)?;
-    let program = online::rewritten(program::scheduled(&written), &mut diags)?;
+    let program = online::rewritten(program::scheduled(&written), &facts, &mut diags)?;
     Kernel { written: &written, program: &program, tokens, depth: Depth::Full }
         .finished(&facts, Vec::new(), &mut diags)
         .map(|found| found.0)
@@ -232,9 +238,16 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     let name = buffers.iter().max_by_key(|b| b.bytes()).map(|b| b.name.as_str());
     let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);
     let copy = program.stages.iter().find(|s| Some(s.ast.name.text.as_str()) == name);
+    let sizes = |name: &str| -> Vec<i128> {
+        let staged = stages.iter().flat_map(|s| &s.staged).find(|staged| staged.name == name);
+        let own = stages.iter().find(|s| s.stage.name == name);
+        let most = |s: &Analysed| s.stage.coordinates.iter().map(|along| along.most.as_constant()).collect();
+        let of_copy = staged.map(|staged| staged.axes.iter().map(|axis| axis.region.extent).collect());
+        of_copy.or_else(|| own.and_then(most)).unwrap_or_default()
+    };
     let head = stage.map(|s| s.stage.span).or(copy.map(|c| c.ast.head));
     diags.report(codes::SharedBudget {
-        buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
+        buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots, sizes(&b.name))).collect(),
         bytes: bytes(&largest),
         limit: target::SHARED_BYTES,
         global: stage.is_some_and(|s| !s.stage.fetches),
@@ -384,6 +397,8 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
     }
     if !found.has_errors() {
         banks::conflicts::find(program, facts, &mut analysed, &mut found);
+        banks::sectors::find(program, facts, &analysed, &mut found);
+        banks::alone::find(program, &analysed, !plan.roles.is_empty(), &mut found);
     }
     let clean = !found.has_errors();
     diags.append(found);

@@ -272,7 +272,9 @@ fn what_never_matters_is_a_warning() {
         let text = format!("kernel K(x: f32[M, N]) -> (y: f32[M, N]) {facts} {{ y[m, n] = {read}; }}");
         let found = compile(&TokenBuffer::new(text.parse().unwrap()).0).diagnostics;
         assert!(!found.has_errors(), "{text}");
-        found.finish().warnings.iter().map(|w| w.code.to_string()).collect()
+        // Without a schedule one block has all of the work, which another warning says.
+        let codes = found.finish().warnings.iter().map(|w| w.code.to_string()).collect::<Vec<String>>();
+        codes.into_iter().filter(|code| code != "TW0691").collect()
     };
     let one = |code: &str| vec![code.to_owned()];
     assert_eq!(warnings("x[m, -1] or 0.0", ""), one("TW0990"));

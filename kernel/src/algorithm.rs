@@ -123,6 +123,8 @@ pub enum Unary {
     Cos,
     /// `approx::exp`
     ApproxExp,
+    /// Two to the power of the operand, approximately.
+    ApproxExp2,
     /// `approx::log`
     ApproxLog,
     /// `approx::sqrt`
@@ -214,6 +216,8 @@ pub enum Order {
         operands: [ElementType; 2],
         /// `promote n`: terms after which a short accumulator is added to the long one.
         promote: Option<u32>,
+        /// `online dot`: partial sums may be rescaled, as those of [`Self::Online`].
+        online: bool,
     },
     /// Any bracketing and order, the same in every run.
     Free,
@@ -223,6 +227,13 @@ pub enum Order {
     Unordered,
     /// Any, the same in every run, of partial sums that are rescaled: see [`crate::online`].
     Online,
+}
+
+impl Order {
+    /// Whether partial sums may be rescaled: see [`crate::online`].
+    pub const fn is_online(self) -> bool {
+        matches!(self, Self::Online | Self::Dot { online: true, .. })
+    }
 }
 
 /// A typed expression.

@@ -54,6 +54,11 @@ impl Format {
         1 - self.bias()
     }
 
+    /// Half a unit in the last place of 1.
+    pub const fn unit_roundoff(self) -> f64 {
+        power_of_two(-(self.fraction.cast_signed() + 1))
+    }
+
     /// The sign bit.
     pub const fn sign(self) -> u64 {
         1 << (self.exponent + self.fraction + self.unused)

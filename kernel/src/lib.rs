@@ -16,6 +16,7 @@
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`mod@print`] | an algorithm as text |
 //! | [`descriptor`] | matrices in shared memory, as tensor cores read them |
+//! | [`banks`], [`sectors`] | what an access of a warp takes in shared and in global memory |
 //! | [`target`] | what the machine can hold |
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`workers`] | independent work on the host's threads |
@@ -37,6 +38,7 @@ pub mod math;
 pub mod online;
 pub mod print;
 pub mod rules;
+pub mod sectors;
 pub mod size;
 pub mod storage;
 pub mod target;

@@ -167,9 +167,10 @@ impl Printed<'_> {
                     Some(or) => (format!("({read} or {})", at_least(self.value(or), PREFIX)), ATOM),
                 }
             }
-            Value::Reduce { order: Order::Dot { operands, promote }, axes, body, .. } => {
+            Value::Reduce { order: Order::Dot { operands, promote, online }, axes, body, .. } => {
                 let promote = promote.map_or_else(String::new, |interval| format!(", promote {interval}"));
-                (format!("dot(|{}| {}{promote})", self.axes(axes), self.factors(operands, body)), ATOM)
+                let online = if online { "online " } else { "" };
+                (format!("{online}dot(|{}| {}{promote})", self.axes(axes), self.factors(operands, body)), ATOM)
             }
             Value::Reduce { op, order, axes, body } => {
                 let order = match order {
@@ -260,6 +261,7 @@ fn unary(op: Unary) -> &'static str {
         Unary::Sin => "sin",
         Unary::Cos => "cos",
         Unary::ApproxExp => "approx::exp",
+        Unary::ApproxExp2 => "approx::exp2",
         Unary::ApproxLog => "approx::log",
         Unary::ApproxSqrt => "approx::sqrt",
         Unary::ApproxRsqrt => "approx::rsqrt",

@@ -289,10 +289,10 @@ fn value(value: &Value) -> TokenStream {
         Value::Reduce { op, order, axes, body } => {
             let (op, axes) = (variant(&op), run(axes));
             let order = match order {
-                Order::Dot { operands, promote } => {
+                Order::Dot { operands, promote, online } => {
                     let ([left, right], promote) =
                         (operands.map(|o| variant(&o)), option(promote.map(|interval| quote!(#interval))));
-                    quote!(Dot { operands: [E::#left, E::#right], promote: #promote })
+                    quote!(Dot { operands: [E::#left, E::#right], promote: #promote, online: #online })
                 }
                 plain => variant(&plain).to_token_stream(),
             };

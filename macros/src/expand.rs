@@ -38,6 +38,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
         list.iter().map(kept).collect()
     };
     let docs = attributes(&ast.attributes);
+    let facts = facts(ast, tokens);
     let mut fields = TokenStream::new();
     let mut arguments = TokenStream::new();
     let count = ast.inputs.len() + ast.outputs.len();
@@ -83,6 +84,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     };
     quote! {
         #docs
+        #facts
         #allow
         #visibility #keyword #name<'a, 'm> {
             #fields
@@ -120,6 +122,15 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
 
             fn arguments(self) -> [#krate::__private::Arg<'m>; #count] {
                 #arguments
+            }
+        }
+
+        #allow
+        impl<'m> #krate::Kernel<'m> for #name<'_, 'm> {
+            const INFO: &'static #krate::kernel::KernelInfo = Self::KERNEL;
+
+            fn into_arguments(self) -> ::std::vec::Vec<#krate::__private::Arg<'m>> {
+                ::std::vec::Vec::from(self.arguments())
             }
         }
     }
@@ -163,6 +174,16 @@ fn element(krate: &TokenStream, element: ElementType) -> TokenStream {
 /// What the documentation of a field without a doc comment says: its declaration.
 fn documented(parameter: &ast::Param, tokens: &TokenBuffer) -> String {
     format!("`{}`", tokens.span_text(parameter.span))
+}
+
+/// The facts of a kernel as documentation: what callers must keep.
+fn facts(kernel: &ast::Kernel, tokens: &TokenBuffer) -> TokenStream {
+    if kernel.facts.is_empty() {
+        return TokenStream::new();
+    }
+    let list: Vec<String> = kernel.facts.iter().map(|fact| format!("`{}`", tokens.span_text(fact.span))).collect();
+    let text = format!("\n\nLaunches need {}.", list.join(", "));
+    quote!(#[doc = #text])
 }
 
 /// A kernel that does nothing, for the skeleton after an error.

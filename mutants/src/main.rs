@@ -65,6 +65,12 @@ enum Task {
         /// Leave the examples out.
         #[arg(long)]
         drawn: bool,
+        /// Only examples with this name.
+        #[arg(long)]
+        example: Option<String>,
+        /// Print the programs of kernels in which nobody notices something.
+        #[arg(long)]
+        show: bool,
     },
     /// Tries the mutant that is on with the cases of a file.
     #[command(hide = true)]
@@ -90,10 +96,11 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     match &options.task {
         Some(Task::Baseline { case }) => return worker::baseline(case, &root).map(|()| 0),
         Some(Task::Judge { cases, silent }) => return worker::judge(cases, *silent, &root).map(|()| 0),
-        Some(Task::Protocols { seed, first, count, drawn }) => {
+        Some(Task::Protocols { seed, first, count, drawn, example, show }) => {
             let of = |index: u64| protocol::drawn(*seed, index);
-            let examples = if *drawn { Vec::new() } else { protocol::of_examples(&root)? };
-            let mut tally = protocol::Tally::default();
+            let mut examples = if *drawn { Vec::new() } else { protocol::of_examples(&root)? };
+            examples.retain(|(name, ..)| example.as_ref().is_none_or(|only| name.contains(only.as_str())));
+            let mut tally = protocol::Tally { shows: *show, ..protocol::Tally::default() };
             for (name, compiled, dims) in examples.into_iter().chain((*first..first + count).filter_map(of)) {
                 let Some(subject) = protocol::Subject::new(&compiled, &dims) else { continue };
                 tally.try_all(&name, &subject)?;

@@ -9,16 +9,17 @@ use std::fmt;
 use tilewright_sorted::SortedMap;
 
 use crate::check::{SelectFault, Selected, check_operands, select};
+use crate::forms::Forms;
 use crate::inst::{Guard, Inst};
 use crate::modifier::Modifier;
 use crate::module::{
-    Directive, File, Function, FunctionKind, Item, Linkage, Loc, Module, RegDecl, RegEntry, Register, Statement,
-    Variable,
+    Directive, File, Function, FunctionKind, Item, Linkage, Loc, Module, RegDecl, RegEntry, RegTable, Register,
+    Statement, Variable,
 };
 use crate::operand::FuncId;
 use crate::operand::{LabelId, Operand, RegId, Symbol, VarId};
 use crate::types::{ScalarType, StateSpace};
-use crate::verify::{VerifyError, requirement, verify};
+use crate::verify::{VerifyError, requirement, signature_requirements, verify};
 use crate::version::Requirement;
 
 /// An instruction that cannot be built.
@@ -79,6 +80,11 @@ pub(crate) fn write_select_fault(fault: &SelectFault, f: &mut fmt::Formatter<'_>
 /// assert!(inst("add.wide.f32", [d.into(), a.into(), a.into()]).is_err());
 /// ```
 pub fn inst(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> Result<Inst, BuildError> {
+    chosen(mnemonic, operands.into_iter().collect(), None)
+}
+
+/// The same; types of registers are compared when `regs` is given.
+pub(crate) fn chosen(mnemonic: &str, operands: Vec<Operand>, regs: Option<&RegTable>) -> Result<Inst, BuildError> {
     let error = |kind| BuildError { mnemonic: mnemonic.to_owned(), kind };
     let mut words = mnemonic.split('.');
     let head = words.next().unwrap_or_default();
@@ -88,9 +94,8 @@ pub fn inst(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> Resu
             Modifier::from_text(word).ok_or_else(|| error(BuildErrorKind::UnknownModifier(word.to_owned())))?;
         modifiers.push(modifier);
     }
-    let operands: Vec<Operand> = operands.into_iter().collect();
     let chosen =
-        select(head, &modifiers, &operands, None).map_err(|rejected| error(BuildErrorKind::Select(rejected.fault)))?;
+        select(head, &modifiers, &operands, regs).map_err(|rejected| error(BuildErrorKind::Select(rejected.fault)))?;
     Ok(from_form(chosen, operands))
 }
 
@@ -180,6 +185,7 @@ pub struct FunctionBuilder {
     /// Registers of each class, in order of creation.
     classes: SortedMap<RegClass, Vec<RegId>>,
     names: SortedMap<String, ()>,
+    forms: Forms,
     error: Option<BuildError>,
 }
 
@@ -255,7 +261,8 @@ impl FunctionBuilder {
         for class in RegClass::ALL {
             function.regs.add_name(class.prefix());
         }
-        let mut builder = FunctionBuilder { function, classes: SortedMap::new(), names: SortedMap::new(), error: None };
+        let (classes, names, forms) = (SortedMap::new(), SortedMap::new(), Forms::new());
+        let mut builder = FunctionBuilder { function, classes, names, forms, error: None };
         let name = builder.function.name.clone();
         builder.claim(&name);
         builder
@@ -329,8 +336,27 @@ impl FunctionBuilder {
         LabelId((self.function.labels.len() - 1) as u32)
     }
 
+    /// An instruction of this function, whose registers are known by now: its form is the one that takes them.
+    pub fn inst(&mut self, mnemonic: &str, operands: Vec<Operand>) -> Result<Inst, BuildError> {
+        self.forms.inst(mnemonic, operands, &self.function.regs)
+    }
+
     /// The function with this body; declarations of registers and variables are put before it.
-    pub fn finish(mut self, body: Block) -> Result<Function, BuildError> {
+    pub fn finish(self, body: Block) -> Result<Function, BuildError> {
+        let mut function = self.with_body(body)?;
+        let mut statements = std::mem::take(&mut function.body);
+        reselect(&mut statements, &function)?;
+        function.body = statements;
+        Ok(function)
+    }
+
+    /// The same of a body that has instructions of [`FunctionBuilder::inst`] alone, and what they need.
+    pub fn finish_chosen(self, body: Block) -> Result<(Function, Requirement), BuildError> {
+        let need = self.forms.need;
+        Ok((self.with_body(body)?, need))
+    }
+
+    fn with_body(mut self, body: Block) -> Result<Function, BuildError> {
         if let Some(error) = self.error.or(body.error) {
             return Err(error);
         }
@@ -341,7 +367,6 @@ impl FunctionBuilder {
         let variables = (0..self.function.variables.len()).map(|index| Statement::Variable(VarId(index as u32)));
         let mut statements: Vec<Statement> = declarations.chain(variables).collect();
         statements.extend(body.statements);
-        reselect(&mut statements, &self.function)?;
         self.function.body = statements;
         Ok(self.function)
     }
@@ -431,16 +456,27 @@ impl ModuleBuilder {
         id
     }
 
+    /// Something needs at least this.
+    pub fn need(&mut self, need: Requirement) {
+        self.floor = self.floor.and(need);
+    }
+
     /// The module, with the lowest `.version` and `.target` (not below the floor) that its instructions need, verified.
     pub fn finish(self) -> Result<Module, Vec<VerifyError>> {
-        let module = self.finish_unverified();
+        let need = requirement(&self.module);
+        let module = self.finish_needing(need);
         verify(&module)?;
         Ok(module)
     }
 
-    /// The same, taken as it is.
-    pub fn finish_unverified(mut self) -> Module {
-        let need = requirement(&self.module).and(self.floor);
+    /// The same, taken as it is, where it was said what its instructions need.
+    pub fn finish_as_said(self) -> Module {
+        let need = signature_requirements(&self.module);
+        self.finish_needing(need)
+    }
+
+    fn finish_needing(mut self, need: Requirement) -> Module {
+        let need = need.and(self.floor);
         self.module.target = need.target;
         self.module.version = need.version.max(need.target.introduced());
         self.module

@@ -66,9 +66,11 @@
 
 mod builder;
 mod check;
+mod forms;
 mod inst;
 pub mod isa;
 mod lex;
+mod line;
 mod modifier;
 mod module;
 mod operand;

@@ -382,6 +382,12 @@ impl RegTable {
         name
     }
 
+    /// The name or prefix, and the number behind it; none when the id does not belong to this table.
+    pub(crate) fn parts(&self, reg: RegId) -> Option<(&str, Option<u32>)> {
+        let register = self.get(reg)?;
+        Some((&self.names[register.name as usize], register.number))
+    }
+
     /// Writes that name.
     pub(crate) fn print(&self, reg: RegId, out: &mut String) {
         let (name, number) = match self.get(reg) {

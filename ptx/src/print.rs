@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::inst::Inst;
+use crate::line::Line;
 use crate::module::{
     Directive, Function, FunctionKind, Initializer, Item, Linkage, Module, RegEntry, Statement, Variable,
 };
@@ -217,9 +218,15 @@ fn print_body(
     for statement in statements {
         match statement {
             Statement::Inst(inst) => {
-                out.push_str(&indent);
-                print_inst(module, function, inst, out)?;
-                out.push('\n');
+                let mut line = Line::new();
+                // Instructions without operands are few.
+                if !inst.operands.is_empty() && line.inst(&indent, function, inst).is_some() {
+                    out.push_str(line.text());
+                } else {
+                    out.push_str(&indent);
+                    print_inst(module, function, inst, out)?;
+                    out.push('\n');
+                }
             }
             Statement::Label(label) => writeln!(out, "{}:", label_name(function, label.index()))?,
             Statement::Regs(decl) => {

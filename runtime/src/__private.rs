@@ -41,6 +41,14 @@
 //!         ]
 //!     }
 //! }
+//!
+//! impl<'m> $crate::Kernel<'m> for Saxpy<'_, 'm> {
+//!     const INFO: &'static $crate::kernel::KernelInfo = Self::KERNEL;
+//!
+//!     fn into_arguments(self) -> ::std::vec::Vec<$crate::__private::Arg<'m>> {
+//!         ::std::vec::Vec::from(self.arguments())
+//!     }
+//! }
 //! ```
 //!
 //! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements

@@ -20,6 +20,26 @@ pub struct Device {
     stream: Stream,
 }
 
+/// What a GPU has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Properties {
+    /// Its name, such as `NVIDIA H100`.
+    pub name: String,
+    /// Its number, from 0: see [`Device::cuda`].
+    pub ordinal: usize,
+    /// Compute capability, such as (9, 0).
+    pub capability: (u8, u8),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
+    /// Bytes of device memory.
+    pub memory_bytes: u64,
+    /// Bytes of device memory that nobody had at the moment of asking.
+    pub free_bytes: u64,
+}
+
 /// A queue of launches on one device: they run in order. Launches on different streams may overlap, except where one
 /// writes memory that the other uses.
 #[derive(Clone)]
@@ -86,6 +106,23 @@ impl Device {
         Err(Error::NoCuda { reason: "this build lacks the feature `cuda`".to_owned() })
     }
 
+    /// Every GPU of this machine, in the order of their ordinals; none where there is no driver.
+    ///
+    /// # Errors
+    /// A failure of the driver.
+    pub fn all() -> Result<Vec<Self>> {
+        #[cfg(feature = "cuda")]
+        {
+            let count = match cuda::Context::count() {
+                Err(Error::NoCuda { .. }) => 0,
+                count => count?,
+            };
+            (0..count).map(Self::cuda).collect()
+        }
+        #[cfg(not(feature = "cuda"))]
+        Ok(Vec::new())
+    }
+
     /// A new emulator: runs the kernels' PTX on the host and reports what a GPU would not. Tensors of one emulator
     /// cannot be used on another.
     #[cfg(feature = "emulator")]
@@ -148,6 +185,30 @@ impl Device {
             DeviceInner::Cuda(context) => Some(context.capability),
             #[cfg(feature = "emulator")]
             DeviceInner::Emulator(_) => None,
+        }
+    }
+
+    /// What the GPU has; none for the emulator.
+    ///
+    /// # Errors
+    /// A failure of the driver.
+    pub fn properties(&self) -> Result<Option<Properties>> {
+        match &*self.stream.inner.device {
+            #[cfg(feature = "cuda")]
+            DeviceInner::Cuda(context) => {
+                let (free_bytes, memory_bytes) = context.memory()?;
+                Ok(Some(Properties {
+                    name: context.name.clone(),
+                    ordinal: context.ordinal,
+                    capability: context.capability,
+                    multiprocessors: context.multiprocessors,
+                    shared_bytes: context.shared_limit,
+                    memory_bytes,
+                    free_bytes,
+                }))
+            }
+            #[cfg(feature = "emulator")]
+            DeviceInner::Emulator(_) => Ok(None),
         }
     }
 
@@ -268,13 +329,19 @@ mod tests {
     #[test]
     fn a_machine_without_a_gpu_gets_an_error_and_the_emulator() {
         match Device::cuda(0) {
-            Ok(device) => assert!(!device.is_emulator() && device.capability().is_some()),
+            Ok(device) => {
+                assert!(!device.is_emulator() && device.capability().is_some());
+                let properties = device.properties().unwrap().expect("a GPU");
+                assert!(properties.multiprocessors > 0 && properties.free_bytes <= properties.memory_bytes);
+                assert!(!Device::all().unwrap().is_empty());
+            }
             // A GPU with a problem.
             Err(Error::Cuda { .. }) => assert!(Device::best().is_err()),
             Err(Error::NoCuda { .. } | Error::NoDevice { .. }) => {
                 let best = Device::best().unwrap();
                 assert!(best.is_emulator());
                 assert!(best.inner().is(Device::best().unwrap().inner()), "one emulator a process");
+                assert!(best.properties().unwrap().is_none() && Device::all().unwrap().is_empty());
             }
             Err(other) => panic!("{other}"),
         }

@@ -92,18 +92,20 @@ mod element;
 mod emulator;
 pub mod error;
 pub mod errors;
+mod event;
 mod launch;
 mod memory;
 mod reference;
 mod tensor;
 
-pub use device::{Device, Stream};
+pub use device::{Device, Properties, Stream};
 pub use element::Element;
 #[cfg(feature = "emulator")]
 pub use emulator::{EmulatorOptions, EmulatorReport};
 pub use error::{Error, Result};
+pub use event::Event;
 pub use half::{bf16, f16};
-pub use launch::{Graph, Prepared};
+pub use launch::{Graph, Kernel, Prepared};
 pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput, Specials, Width};
 pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;

@@ -105,6 +105,29 @@ fn a_ring_of_tiles() {
     }
 }
 
+/// Without tensor cores there is no factor that another role writes: nobody waits for it, and no turn is taken.
+#[test]
+fn factors_that_threads_write_for_units_in_turn() {
+    let source = "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        launch persistent, roles { load: warpgroup, math: 2 warpgroup alternate };
+        schedule c by math {
+            split m by 64 -> mt, mi; split n by 16 -> nt, ni; reorder mt, nt, mi, ni;
+            bind mt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt by math { split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko by load {
+            split k by 8 -> kc, kv; merge m, kc -> p; split p by 128 -> pr, t; bind t: thread; vectorize kv;
+            layout [m, k] swizzle 64;
+        }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma by load { layout [n, k] swizzle 64; }
+    }";
+    let kernel = ran(source, &[&[1, 8, 1], &[200, 72, 33], &[64, 0, 16]]);
+    let plain = kernel.entries.iter().find(|entry| !entry.staged).expect("an entry point without tensor cores");
+    assert!(plain.kernel.barriers.is_empty() && plain.kernel.buffers.is_empty());
+}
+
 /// Where nothing is handed over, a tile of another unit is nothing to go through.
 #[test]
 fn nothing_to_wait_for() {

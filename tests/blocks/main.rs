@@ -1,6 +1,7 @@
 //! What blocks do together: reductions, clusters, roles, persistent launches.
 
 mod alternate;
+mod attention;
 mod cluster_roles;
 mod clusters;
 mod factors;

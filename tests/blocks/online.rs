@@ -138,7 +138,7 @@ fn exponentials_of_a_block_share_a_correction() {
 }
 
 /// Rows of all kinds, with what the extremes and sums of them are.
-fn rows(n: usize) -> Vec<(&'static str, Vec<f64>)> {
+pub(super) fn rows(n: usize) -> Vec<(&'static str, Vec<f64>)> {
     let each = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
     let infinite = f64::NEG_INFINITY;
     let masked =
@@ -165,7 +165,7 @@ fn rows(n: usize) -> Vec<(&'static str, Vec<f64>)> {
     ]
 }
 
-fn tensor(device: &Device, ty: ElementType, shape: &[usize], values: &[f64]) -> DynamicTensor {
+pub(super) fn tensor(device: &Device, ty: ElementType, shape: &[usize], values: &[f64]) -> DynamicTensor {
     let bytes: Vec<u8> = match ty {
         ElementType::F64 => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
         _ => values.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
@@ -174,7 +174,7 @@ fn tensor(device: &Device, ty: ElementType, shape: &[usize], values: &[f64]) -> 
     DynamicTensor::new(device, ty, (shape, strides), &bytes, 0).expect("it fits")
 }
 
-fn read(ty: ElementType, tensor: &DynamicTensor) -> Vec<f64> {
+pub(super) fn read(ty: ElementType, tensor: &DynamicTensor) -> Vec<f64> {
     let bytes = tensor.read().expect("written");
     match ty {
         ElementType::F64 => bytes.chunks(8).map(|b| f64::from_le_bytes(b.try_into().expect("8"))).collect(),

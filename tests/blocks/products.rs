@@ -64,6 +64,61 @@ pub fn has(kernel: &Compiled, word: &str) -> bool {
     kernel.info.as_ref().is_some_and(|info| info.ptx.text.contains(word))
 }
 
+/// `like` a sum is to have the elements of its fragment: with units, tiles and names as the sum has them, in another
+/// stage that reads it, and in one that reads that.
+#[test]
+fn readers_that_are_like_a_sum() {
+    let source = "kernel P(a: bf16[M, K], b: bf16[N, K], bias: f32[N]) -> (c: f32[M, N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        x[i, j] = max(acc[i, j] + bias[j], 0.0);
+        z[m, n] = 2.0 * x[m, n];
+        c[m, n] = z[m, n] - acc[m, n];
+        schedule c {
+            split m by 256 -> mt, m1; split m1 by 128 -> mw, mi; split n by 16 -> nt, ni; reorder mt, nt, mw, mi, ni;
+            bind mt, nt: grid; bind mw: warpgroup; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt {
+            split k by 32 -> ko, ki; split m by 128 -> w, m2; reorder ko, w, m2, n, ki;
+            bind w: warpgroup; mma (m2, n, ki) by wgmma;
+        }
+        schedule x in registers at c.nt { like acc; }
+        schedule z in registers at c.nt { like x; unroll n_p; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 64; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 64; }
+    }";
+    let kernel = accepted(source);
+    runs(source, &kernel, &[&[256, 32, 16], &[5, 40, 17], &[300, 8, 3], &[1, 0, 1]], 2);
+    // It is dealt out no otherwise than by what `like` stands for.
+    let written = source
+        .replace(
+            "like acc;",
+            "split i by 128 -> w, m2; reorder w, m2, j; bind w: warpgroup; fragment (m2, j) by wgmma;",
+        )
+        .replace("like x;", "split m by 128 -> w, m2; reorder w, m2, n; bind w: warpgroup; fragment (m2, n) by wgmma;");
+    let ptx = |kernel: &Compiled| kernel.info.as_ref().map(|info| info.ptx.text.to_string());
+    assert_eq!(ptx(&accepted(&written)), ptx(&kernel));
+}
+
+/// Tensors that the accelerator accesses alone may have more elements than 32 bits count: their offsets are computed
+/// nowhere. What threads store, they address.
+#[test]
+fn large_tensors_go_by_coordinates() {
+    let source = product(BF16, 8, [64, 64, 64], B128).source();
+    let stored =
+        source.replace("stage sa[", "stage cs[m, n] = c in shared at c.nt via tma { layout [m, n]; } stage sa[");
+    let stored = stored.replace("K % 8 == 0", "K % 8 == 0, N % 4 == 0");
+    // M, K, N: factors of 2³³ elements, and a result of as many.
+    let [factors, result] = [[1 << 20, 1 << 13, 64], [1 << 17, 64, 1 << 16]];
+    for (source, dims, is_first) in
+        [(&source, factors, true), (&source, result, false), (&stored, factors, true), (&stored, result, true)]
+    {
+        let kernel = accepted(source);
+        let info = kernel.info.as_ref().expect("no error");
+        let fits = info.entries[0].conditions.iter().all(|condition| condition.holds(&dims) == Ok(true));
+        assert_eq!(fits, is_first, "{dims:?}\n{source}");
+    }
+}
+
 #[test]
 fn every_type_in_tiles_that_do_not_divide() {
     let cases = [

@@ -1,6 +1,7 @@
 //! Reductions across blocks: workspaces, counters, the last block. Every kernel runs for awkward sizes, under seeds
 //! that let blocks and warps come in other orders, and gives what `reference()` does; the separate checker and the
 //! emulator notice what is left out.
+#![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
 use crate::support::{compiled, finished, prove, runs, tried};
 use tilewright::kernel::KernelInfo;

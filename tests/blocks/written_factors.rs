@@ -101,6 +101,55 @@ fn factors_that_threads_write() {
     }
 }
 
+/// Words of a factor in registers are packed before the fence of the products that read them, whatever barrier what
+/// threads write needs behind it.
+#[test]
+fn a_factor_in_registers_beside_one_that_threads_write() {
+    for (ty, vector) in [("e4m3", 4), ("bf16", 2)] {
+        let source = format!(
+            "kernel P(a: {ty}[M, K], b: {ty}[N, K]) -> (c: f32[M, N]) {{
+                fa[m, k] = a[m, k];
+                fb[n, k] = b[n, k];
+                acc[m, n] = dot(|k| fa[m, k] * fb[n, k]);
+                c[m, n] = acc[m, n];
+                schedule c {{
+                    split m by 64 -> mt, mi; split n by 16 -> nt, ni; reorder mt, nt, mi, ni;
+                    bind mt, nt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+                }}
+                schedule acc in registers at c.nt {{ split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }}
+                schedule fa in registers at acc.ko {{
+                    split m by 16 -> mw, m1; split m1 by 8 -> mh, mr; split k by {} -> kg, k1; split k1 by {vector} -> kq, kp;
+                    reorder mr, kq, kg, mh, kp; bind mw: warp; bind mr, kq: thread;
+                }}
+                schedule fb in shared at acc.ko {{
+                    split k by {} -> kc, kv; merge n, kc -> p; split p by 128 -> pr, t; bind t: thread;
+                    layout [kc, n, kv];
+                }}
+            }}",
+            4 * vector,
+            4 * vector,
+        );
+        let kernel = accepted(&source);
+        runs(&source, &kernel, &[&[64, 64, 16], &[3, 200, 41], &[0, 8, 2], &[8, 0, 6]], 2);
+    }
+}
+
+/// Where terms are computed without tensor cores, neighbouring columns are read at once only if the base address of
+/// what is read is known to be such a multiple: what threads read one by one for tensor cores need not be.
+#[test]
+fn columns_of_a_vector_without_tensor_cores() {
+    let right = "schedule fb in shared at acc.ko {
+        split k by 8 -> kc, kv; merge n, kc -> p; split p by 128 -> pr, t; bind t: thread; layout [kc, n, kv];
+    }";
+    let copy = "stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }";
+    let equation = "fb[n, k] = s[n] as bf16;";
+    let source = product("a: bf16[M, K], s: f32[N]", equation, ["a[m, k]", "fb[n, k]"], &format!("{right} {copy}"))
+        .replace("M % 8 == 0", "N % 2 == 0")
+        .replace("unroll ni_p", "vectorize ni_p");
+    let kernel = accepted(&source);
+    runs(&source, &kernel, &[&[64, 64, 32], &[3, 200, 42], &[0, 8, 2], &[8, 0, 6]], 2);
+}
+
 /// Sizes M, K, N in the order in which a kernel names them.
 fn in_order(source: &str, sizes: &[i64]) -> Vec<i64> {
     let [m, k, n] = sizes[..] else { panic!("three sizes") };

@@ -44,7 +44,8 @@ impl Step {
     /// The lines between the braces of the macro, without its indentation.
     fn kernel(&self) -> Vec<&str> {
         let inside = self.text.lines().skip_while(|line| *line != "schedule! {").skip(1);
-        let documented = inside.filter(|line| !line.trim_start().starts_with("///"));
+        let before = |line: &str| ["///", "#[allow(TW"].iter().any(|sign| line.trim_start().starts_with(sign));
+        let documented = inside.filter(|line| !before(line));
         documented.take_while(|line| *line != "}").map(|line| line.strip_prefix("    ").unwrap_or(line)).collect()
     }
 

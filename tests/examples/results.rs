@@ -85,6 +85,11 @@ fn gemm_variants() {
 }
 
 #[test]
+fn attention() {
+    check("attention", &[&[1, 1, 128], &[2, 130, 256], &[1, 64, 0], &[0, 5, 128]]);
+}
+
+#[test]
 fn gemm_registers() {
     // Sizes are M, K, N.
     let found = check("gemm_registers", &[&[1, 16, 8], &[128, 64, 128], &[300, 208, 136], &[0, 16, 8], &[3, 0, 16]]);

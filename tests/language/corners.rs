@@ -1,5 +1,6 @@
 //! A kernel for each corner of the language, through the public interface alone: launched on the emulator at several
 //! sizes, 0 and 1 and odd ones among them, and compared with `reference()`.
+#![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
 use tilewright::{Device, Element, EmulatorOptions, Error, Tensor, bf16, f16, schedule};
 

@@ -1,5 +1,6 @@
 //! Kernels from source to result on the emulator: the constructs of the language against `reference()`, under several
 //! seeds, with the 32-bit and with the 64-bit entry point, sanitizers on.
+#![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
 use tilewright::__private::{Arg, launch, reference};
 use tilewright::kernel::KernelInfo;

@@ -6,5 +6,6 @@ mod dependent;
 mod edits;
 mod end_to_end;
 mod pages;
+mod speed;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,6 @@
 //! Staged copies by the tensor memory accelerator, through the public interface: launched on the emulator at sizes with
 //! whole and with cut tiles, and compared with `reference()`.
+#![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
 use crate::support::{data, devices};
 use tilewright::{Tensor, f16, schedule};

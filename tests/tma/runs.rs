@@ -1,5 +1,6 @@
 //! Staged copies that need no tensor map, and those of so many tiles that loops count them: launched on the emulator,
 //! and compared with `reference()`.
+#![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
 use crate::support::{data, devices};
 use tilewright::kernel::info::{Argument, KernelInfo};

@@ -2,6 +2,7 @@
 #![deny(deprecated)]
 
 tilewright::schedule! {
+    #[allow(TW0691)]
     kernel Scale(a: f32, x: f32[N]) -> (y: f32[N]) {
         y[i] = 2.0 * x[i];
     }

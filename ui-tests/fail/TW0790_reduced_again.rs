@@ -2,6 +2,7 @@
 #![deny(deprecated)]
 
 tilewright::schedule! {
+    #[allow(TW0491)]
     kernel Shifted(x: f32[M, N]) -> (top: f32[M], y: f32[M, N]) {
         top[i] = max(|j| x[i, j]);
         low[i] = top[i] - 1.0;

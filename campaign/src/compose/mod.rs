@@ -18,6 +18,8 @@
 //! | [`directed`] | kernels that are drawn for what has not met yet |
 //! | [`products`] | products by tensor cores, drawn by themselves |
 //! | [`shrink`] | the smallest kernel that still fails |
+//!
+//! This file is longer than 500 lines: kernels of all kinds are drawn, judged and counted by one loop.
 
 pub mod apart;
 pub mod ast;
@@ -49,7 +51,7 @@ use crate::rng::Rng;
 use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
 use matrix::{Matrix, Pair};
-use products::Product;
+pub use products::case::{product, product_for};
 
 /// Longest time that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
@@ -277,23 +279,13 @@ pub fn case_for(seed: u64, index: u64, wanted: Option<Pair>) -> (Kernel, u64) {
     (kernel, rng.bits())
 }
 
-/// What makes the numbers of products other ones than those of compositions.
-const PRODUCTS: u64 = 0x7072_6f64;
-
-/// The product of a case, and what decides its sizes and data.
-pub fn product(seed: u64, index: u64) -> (Product, u64) {
-    let mut rng = Rng::of_case(seed ^ PRODUCTS, index);
-    let product = products::product(&mut rng);
-    (product, rng.bits())
-}
-
 /// What a case is drawn as.
 #[derive(Clone, Copy, Debug)]
 pub enum Family {
     /// A composition, and the features that it is drawn for.
     Composition(Option<Pair>),
-    /// A product by tensor cores.
-    Product,
+    /// A product by tensor cores, and the features that it is drawn for.
+    Product(Option<Pair>),
 }
 
 impl Family {
@@ -301,8 +293,8 @@ impl Family {
     pub fn case(self, seed: u64, index: u64) -> (Kernel, u64) {
         match self {
             Self::Composition(wanted) => case_for(seed, index, wanted),
-            Self::Product => {
-                let (product, data) = product(seed, index);
+            Self::Product(wanted) => {
+                let (product, data) = product_for(seed, index, wanted);
                 (product.kernel(), data)
             }
         }
@@ -312,7 +304,7 @@ impl Family {
     fn features(self, seed: u64, index: u64, kernel: &Kernel) -> BTreeSet<&'static str> {
         match self {
             Self::Composition(_) => features::of(kernel),
-            Self::Product => products::features::of(&product(seed, index).0),
+            Self::Product(wanted) => products::features::of(&product_for(seed, index, wanted).0),
         }
     }
 
@@ -321,7 +313,8 @@ impl Family {
         match self {
             Self::Composition(Some((a, b))) => format!(", --want {a},{b}"),
             Self::Composition(None) => String::new(),
-            Self::Product => ", --products".to_owned(),
+            Self::Product(Some((a, b))) => format!(", --products --want {a},{b}"),
+            Self::Product(None) => ", --products".to_owned(),
         }
     }
 
@@ -330,8 +323,8 @@ impl Family {
         let mut tries = SHRINK_TRIES;
         let kernel = match self {
             Self::Composition(wanted) => case_for(seed, index, wanted).0,
-            Self::Product => {
-                let (product, _) = product(seed, index);
+            Self::Product(wanted) => {
+                let (product, _) = product_for(seed, index, wanted);
                 products::shrink(&product, &mut tries, &|p| fails(&p.kernel())).kernel()
             }
         };
@@ -368,10 +361,10 @@ pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summ
     summary.into_inner().unwrap_or_default()
 }
 
-/// Runs cases `first..first + count` of a seed, all of them products.
-pub fn campaign_of_products(seed: u64, first: u64, count: u64) -> Summary {
+/// Runs cases `first..first + count` of a seed, all of them products, and all for two features.
+pub fn campaign_of_products(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summary {
     let summary = Mutex::new(Summary { matrix: Matrix::of_products(), ..Summary::default() });
-    cases(seed, first, count, &|_| Family::Product, &summary);
+    cases(seed, first, count, &|_| Family::Product(wanted), &summary);
     summary.into_inner().unwrap_or_default()
 }
 

@@ -1,8 +1,9 @@
 //! `tilewright inspect`: what kernels were compiled to.
 //!
-//! `view` collects the facts; `text` and `json` write them.
+//! `view` collects the facts, `product` those about tensor cores; `text` and `json` write them.
 
 mod json;
+mod product;
 mod text;
 mod view;
 

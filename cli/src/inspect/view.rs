@@ -1,5 +1,6 @@
 //! What was found out about a stage, in words and expressions over the names of the source.
 
+use super::product;
 use tilewright_compiler::domain::{AxisKind, Binding, Op};
 use tilewright_compiler::explain::{copies, served};
 use tilewright_compiler::extent::{Expr, Facts, Var};
@@ -175,6 +176,9 @@ pub struct StageView {
     pub predicates: Vec<PredicateView>,
     /// Axis and lanes.
     pub vector: Option<(String, i128)>,
+    /// How tensor cores compute it; and how warps load it for them, and store what they leave.
+    pub product: serde_json::Value,
+    pub matrices: [serde_json::Value; 2],
     pub copies: Vec<CopyView>,
     pub accesses: Vec<AccessView>,
     /// Tensors that it computes where it reads them, and whether each is an output.
@@ -443,6 +447,12 @@ impl Viewer<'_> {
             ops: domain.ops.iter().map(op).collect(),
             predicates: self.predicates(),
             vector: vector.as_ref().map(|v| (name(v.axis), v.lanes)),
+            product: product::product(self.analysed),
+            matrices: [
+                self.analysed.fragment.as_ref().and_then(|fragment| fragment.matrices.as_ref()),
+                self.analysed.stored.as_ref(),
+            ]
+            .map(product::matrices),
             copies: self.analysed.staged.iter().map(|s| self.copy(s)).collect(),
             accesses: accesses.iter().map(access).collect(),
         }

@@ -22,7 +22,7 @@ schedule! {
 
 mod inner {
     tilewright::schedule! {
-        kernel RowSum(x: f32[M, N; ld, 1]) -> (y: f32[M]) {
+        #[allow(TW0491)] kernel RowSum(x: f32[M, N; ld, 1]) -> (y: f32[M]) {
             y[i] = sum(|j| x[i, j]);
             schedule y {
                 split i by 32 -> b, t;

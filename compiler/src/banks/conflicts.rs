@@ -149,7 +149,11 @@ impl<'a> Around<'a> {
         let variables = offsets.iter().flat_map(Expr::vars).collect();
         let (is_write, bytes) = (access.is_write, staged.element.bytes());
         let shape = Shape { inner: &access.inner, in_terms: access.in_terms, is_write, run, bytes };
-        walk.degree(shape, &Where { variables, sums: offsets, by_values: false, byte: &byte }, POINTS)
+        walk.degree(
+            shape,
+            &Where { variables, conditions: Vec::new(), sums: offsets, by_values: false, byte: &byte },
+            POINTS,
+        )
     }
 
     /// The accesses of the buffers of the stage with a position, each with the stage that makes it.
@@ -227,27 +231,23 @@ impl<'a> Around<'a> {
         }
         let (columns, swizzle) = (layout.columns, XorSwizzle::new(layout.swizzle, bytes));
         let offset = columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
-        let most: Vec<Option<i128>> = holds.coordinates.iter().map(|along| along.most.as_constant()).collect();
-        let mut sums = coordinates;
-        let axes = sums.len();
+        let mut conditions = Vec::with_capacity(2 * coordinates.len());
+        for (coordinate, along) in coordinates.into_iter().zip(&holds.coordinates) {
+            let last = Expr::constant(along.most.as_constant()? - 1);
+            conditions.extend([last.sub(&coordinate), coordinate]);
+        }
         // What has exclusive ors is no sum of what the walk knows.
         let by_values = !opaque.is_empty();
-        sums.extend((!by_values).then(|| offset.clone()));
+        let sums: Vec<Expr> = (!by_values).then(|| offset.clone()).into_iter().collect();
         let byte = |sums: &[Option<i128>], values: &[i128], thread: i128| {
-            for (axis, most) in most[..axes].iter().enumerate() {
-                let (Some(number), Some(most)) = (sums[axis], *most) else { return None };
-                if number < 0 || number >= most {
-                    return None;
-                }
-            }
-            let offset = if by_values { evaluate(&offset, &opaque, values) } else { sums[axes] };
+            let offset = if by_values { evaluate(&offset, &opaque, values) } else { sums[0] };
             let at = offset? + columns.map_or(0, |columns| columns.start(thread));
             let at = swizzle.of(&mut Numbers(&[]), &at);
             u64::try_from(at * i128::from(bytes)).ok()
         };
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
-        Some((walk.degree(shape, &Where { variables, sums, by_values, byte: &byte }, points)?, run))
+        Some((walk.degree(shape, &Where { variables, conditions, sums, by_values, byte: &byte }, points)?, run))
     }
 
     /// Lanes of a vector that an access takes together.

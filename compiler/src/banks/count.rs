@@ -5,6 +5,8 @@
 //! banks' rule ([`banks`]). Neither the start of a buffer nor that of a slot matters, which are whole words.
 //! **Approximation.** Loops are followed as far as [`POINTS`] goes, those first that move the place. Lanes that a
 //! predicate keeps away are left out where sizes do not decide it; nothing is said of places that depend on sizes.
+//!
+//! This file is longer than 500 lines: one walk over threads and iterations counts banks, and with sizes sectors.
 
 use tilewright_kernel::banks;
 
@@ -44,6 +46,8 @@ type Byte<'a> = dyn Fn(&[Option<i128>], &[i128], i128) -> Option<u64> + 'a;
 pub struct Where<'a> {
     /// Variables that it depends on.
     pub variables: Vec<Var>,
+    /// At least 0 where a lane has an element.
+    pub conditions: Vec<Expr>,
     /// What it is computed from.
     pub sums: Vec<Expr>,
     /// Whether it is computed from the variables as well.
@@ -66,6 +70,8 @@ struct Sum {
     of_thread: Expr,
     /// Its value for each thread that is looked at.
     by_thread: Vec<Option<i128>>,
+    /// The least of those that have a part in the access; none if one has no value.
+    least: Option<i128>,
     of_loops: Expr,
     /// Its value in this iteration.
     now: Option<i128>,
@@ -74,6 +80,20 @@ struct Sum {
 }
 
 impl Sum {
+    /// Takes in the value for the next thread, and whether that has a part in the access.
+    fn push(&mut self, value: Option<i128>, has_part: bool) {
+        self.by_thread.push(value);
+        if has_part {
+            self.least = self.least.zip(value).map(|(least, value)| least.min(value));
+        }
+    }
+
+    /// Whether it is at least 0 for all threads in this iteration.
+    fn always_holds(&self) -> bool {
+        let least = self.least.zip(self.now).and_then(|(least, now)| least.checked_add(now));
+        self.others.is_none() && least.is_some_and(|least| least >= 0)
+    }
+
     /// Its value for a thread.
     fn value(&self, thread: usize, values: &[i128]) -> Option<i128> {
         let (Some(own), Some(now)) = (self.by_thread[thread], self.now) else { return None };
@@ -110,16 +130,33 @@ pub struct Walk<'a> {
     dims: usize,
     threads: i128,
     values: Vec<Value>,
+    /// The exclusive ors among them.
+    xors: Vec<usize>,
     digits: Vec<Digit>,
     /// The position of a thread among those that nothing tells apart.
     alike: Path,
     /// The first variable of the stage's own.
     own: usize,
+    /// The size of each dimension, where sizes are known.
+    sizes: Vec<i128>,
+    /// What an access of a warp takes, and the least that it could take, by its lanes' addresses and bytes.
+    request: fn(&[Option<u64>], u32) -> (u64, u64),
 }
 
 impl<'a> Walk<'a> {
     /// Those of the stage with a position, of a kernel with so many dimensions.
     pub fn new(stages: &'a [Analysed], at: usize, dims: usize) -> Option<Self> {
+        Self::with(stages, at, dims, Vec::new(), banks::request)
+    }
+
+    /// The same for accesses of other memory, for these sizes.
+    pub fn with(
+        stages: &'a [Analysed],
+        at: usize,
+        dims: usize,
+        sizes: Vec<i128>,
+        request: fn(&[Option<u64>], u32) -> (u64, u64),
+    ) -> Option<Self> {
         let mut chain = vec![at];
         while let Some(attach) = &stages[*chain.last()?].stage.attach {
             chain.push(attach.stage);
@@ -129,9 +166,12 @@ impl<'a> Walk<'a> {
             dims,
             threads: stages[at].stage.distribution.block.into(),
             values: Vec::new(),
+            xors: Vec::new(),
             digits: Vec::new(),
             alike: holders(&stages[at].stage).left(Holder::Thread),
             own: dims,
+            sizes,
+            request,
         };
         for (n, of) in chain.iter().enumerate().rev() {
             let Analysed { stage, symbolic, .. } = &stages[*of];
@@ -149,12 +189,57 @@ impl<'a> Walk<'a> {
                 let digit = walk.digits[first..].iter().position(|d| d.of.leaf == *leaf);
                 walk.values.push(match digit {
                     Some(digit) => Value::Thread(first + digit),
-                    None => Value::Loop(stage.facts.upper_bound(&variable.extent).unwrap_or(i128::MAX)),
+                    None => Value::Loop(stage.facts.upper_bound(&walk.sized(&variable.extent)).unwrap_or(i128::MAX)),
                 });
             }
-            walk.values.extend(symbolic.opaque.iter().map(|(_, a, b)| Value::Xor(a.clone(), b.clone())));
+            let xors = symbolic.opaque.iter().map(|(_, a, b)| Value::Xor(walk.sized(a), walk.sized(b)));
+            let xors: Vec<Value> = xors.collect();
+            walk.xors.extend((walk.values.len()..).take(xors.len()));
+            walk.values.extend(xors);
         }
         Some(walk)
+    }
+
+    /// An expression with the sizes that are known.
+    pub fn sized(&self, e: &Expr) -> Expr {
+        if self.sizes.is_empty() {
+            return e.clone();
+        }
+        e.substitute(&|v| self.sizes.get(v as usize).map(|size| Expr::constant(*size)))
+    }
+
+    /// The values of all variables for each lane of the first warp, in the first iterations, one lane after the other,
+    /// and how many a lane has: room for so many more, too. Lanes without an iteration are left out.
+    pub fn first_warp(&self, more: usize) -> (Vec<i128>, usize) {
+        let each = self.dims + self.values.len() + more;
+        let mut all = Vec::with_capacity(WARP as usize * each);
+        for thread in 0..WARP.min(self.threads) {
+            let start = all.len();
+            all.extend_from_slice(&self.sizes);
+            all.resize(start + each, 0);
+            let mut has_work = true;
+            for (n, value) in self.values.iter().enumerate() {
+                let at = start + self.dims + n;
+                match value {
+                    Value::Thread(digit) => {
+                        let Digit { of, idles } = &self.digits[*digit];
+                        all[at] = of.path.at(thread);
+                        has_work &= !*idles || (0..of.extent).contains(&all[at]);
+                    }
+                    Value::Loop(_) => {}
+                    Value::Xor(a, b) => {
+                        let values = &all[start..];
+                        let (a, b) = (a.eval(values), b.eval(values));
+                        has_work &= a.is_some() && b.is_some();
+                        all[at] = a.unwrap_or(0) ^ b.unwrap_or(0);
+                    }
+                }
+            }
+            if !has_work {
+                all.truncate(start);
+            }
+        }
+        (all, each)
     }
 
     /// Whether an expression is over threads and loops alone.
@@ -167,7 +252,8 @@ impl<'a> Walk<'a> {
         let conditions = self.conditions(shape);
         let mut loops = self.loops(shape, place, &conditions)?;
         let changes = self.changes(shape);
-        let mut conditions: Vec<Sum> = conditions.iter().map(|e| self.sum(e, &changes)).collect();
+        let conditions = conditions.iter().chain(&place.conditions);
+        let mut conditions: Vec<Sum> = conditions.map(|e| self.sum(e, &changes)).collect();
         let mut sums: Vec<Sum> = place.sums.iter().map(|e| self.sum(e, &changes)).collect();
         let mut found_sums = vec![None; sums.len()];
         let warps = (self.threads + WARP - 1).div_euclid(WARP);
@@ -187,7 +273,7 @@ impl<'a> Walk<'a> {
                 self.follow(Changes::Thread, &changes, (shape, &inner), &mut values)
             });
             for sum in conditions.iter_mut().chain(&mut sums) {
-                sum.by_thread.push(known.and_then(|()| sum.of_thread.eval(&values)));
+                sum.push(known.and_then(|()| sum.of_thread.eval(&values)), numbers.is_some());
             }
         }
         let by_lane = place.by_values || conditions.iter().chain(&sums).any(|sum| sum.others.is_some());
@@ -202,6 +288,8 @@ impl<'a> Walk<'a> {
             for sum in conditions.iter_mut().chain(&mut sums) {
                 sum.now = known.and_then(|()| sum.of_loops.eval(&values));
             }
+            // Most conditions keep no thread away.
+            let conditions: Vec<&Sum> = conditions.iter().filter(|sum| !sum.always_holds()).collect();
             for warp in 0..warps {
                 let mut lane = |thread: usize| {
                     let numbers = threads[thread].as_ref()?;
@@ -232,7 +320,7 @@ impl<'a> Walk<'a> {
                     if piece > 0 {
                         addresses.iter_mut().flatten().for_each(|at| *at += u64::from(bytes));
                     }
-                    let (taken, least) = banks::request(&addresses, bytes);
+                    let (taken, least) = (self.request)(&addresses, bytes);
                     if least == 0 {
                         continue;
                     }
@@ -280,7 +368,7 @@ impl<'a> Walk<'a> {
             let limits = stage.limits.iter().filter(applies);
             conditions.extend(limits.map(|e| accesses::of_roots(e, stage, symbolic)));
         }
-        let conditions = conditions.into_iter().map(|e| stage.facts.normal(&e));
+        let conditions = conditions.into_iter().map(|e| self.sized(&stage.facts.normal(&e)));
         conditions.filter(|e| self.is_known(e)).collect()
     }
 
@@ -364,7 +452,7 @@ impl<'a> Walk<'a> {
             *part = part.add(&term);
         }
         let others = (!others.terms().is_empty()).then_some(others);
-        Sum { of_thread, by_thread: Vec::new(), of_loops, now: None, others }
+        Sum { of_thread, by_thread: Vec::new(), least: Some(i128::MAX), of_loops, now: None, others }
     }
 
     /// The variables that tell threads apart, for one thread; none if it accesses nothing.
@@ -397,12 +485,15 @@ impl<'a> Walk<'a> {
         (shape, inner): (Shape<'_>, &[i128]),
         values: &mut [i128],
     ) -> Option<()> {
-        for (n, value) in self.values.iter().enumerate() {
-            if let Value::Xor(a, b) = value
+        for n in &self.xors {
+            if let Value::Xor(a, b) = &self.values[*n]
                 && changes[self.dims + n] == with
             {
                 values[self.dims + n] = a.eval(values)? ^ b.eval(values)?;
             }
+        }
+        if inner.is_empty() {
+            return Some(());
         }
         for (axis, count) in shape.inner.iter().zip(inner) {
             if changes[axis.var as usize] == with {

@@ -8,7 +8,7 @@ use tilewright_kernel as kernel;
 
 use super::interval::{Interval, Scene, range_of};
 use super::remedy;
-use super::walk::{Failure, Given};
+use super::walk::{Failure, Given, holds};
 use super::witness::{self, Goal, Limit, Step, Witness, equation_axes};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
@@ -66,6 +66,7 @@ pub(super) fn report(
                     continue;
                 };
                 out.facts = facts;
+                out.permuted = permuted(program, given, places, &out.tensor);
                 out.witness =
                     found.zip(told).map(|((_, witness), told)| (told, element(&out.tensor, &witness.indices)));
                 // One missing fact is one fault, however many reads need it.
@@ -245,7 +246,7 @@ fn outside(
             .iter()
             .position(|d| {
                 let goal = Goal::Inside { read, dimensions: vec![d.clone()] };
-                !super::walk::holds(program, context, given, &goal)
+                !holds(program, context, given, &goal)
             })
             .unwrap_or(0),
     };
@@ -281,6 +282,7 @@ fn outside(
         reach,
         witness: None,
         facts: Vec::new(),
+        permuted: None,
         zero: match element_type {
             ElementType::Bool => "false",
             t if t.is_float() => "0.0",
@@ -288,6 +290,33 @@ fn outside(
         },
         also: Vec::new(),
     })
+}
+
+/// Most dimensions of a read whose indices are tried in other orders.
+const PERMUTED: usize = 4;
+
+/// The read with its indices in another order, if it is right so at all of these places: axes were swapped.
+fn permuted(program: &Program, given: Given<'_>, places: &[Failure], tensor: &str) -> Option<String> {
+    let Goal::Inside { dimensions: first, read } = &places.first()?.goal else { return None };
+    let rank = first.len();
+    if !(2..=PERMUTED).contains(&rank) {
+        return None;
+    }
+    let fits = |order: &[usize]| {
+        places.iter().all(|place| {
+            let Goal::Inside { dimensions, .. } = &place.goal else { return false };
+            let limits = dimensions.iter().map(|(_, limit)| limit.clone());
+            let dimensions = order.iter().filter_map(|from| dimensions.get(*from).map(|d| d.0)).zip(limits).collect();
+            holds(program, &place.context, given, &Goal::Inside { read: *read, dimensions })
+        })
+    };
+    // All orders, as numbers whose digits are the places of the indices, in base `rank`.
+    let orders = (0..rank.pow(rank as u32))
+        .map(|number| -> Vec<usize> { (0..rank).rev().map(|digit| number / rank.pow(digit as u32) % rank).collect() });
+    let is_order = |order: &Vec<usize>| (0..rank).all(|n| order.contains(&n));
+    let order = orders.filter(is_order).find(|order| fits(order))?;
+    let indices: Vec<String> = order.iter().map(|from| program.printed().index_text(first[*from].0)).collect();
+    Some(format!("{tensor}[{}]", indices.join(", ")))
 }
 
 /// Where something that is read gets the extent of a dimension, and whether it is an intermediate.

@@ -20,6 +20,17 @@ pub enum Change {
     State(Vec<String>),
     /// This op goes, with its semicolon.
     RemoveOp(Span),
+    /// Each of these, in the order of the source, becomes its text. An op that becomes nothing goes with its semicolon.
+    Rewrite(Vec<(Span, String)>),
+    /// This op goes, and another one comes right after a later op.
+    MoveOp {
+        /// The op that goes, with its semicolon.
+        op: Span,
+        /// The later op.
+        after: Span,
+        /// The other op.
+        text: String,
+    },
     /// This op becomes the last one of the schedule or the copy that the finding is about.
     AppendOp(String),
     /// The split whose inner result is this axis gets another factor.
@@ -95,6 +106,32 @@ impl Change {
             Self::RemoveOp(op) => {
                 let semicolon = SpanId(op.last.0.checked_add(1)?);
                 (source.text(semicolon.0 as usize) == ";").then(|| Edit::replace(op.to(Span::token(semicolon)), ""))
+            }
+            Self::Rewrite(parts) => {
+                let end = |span: &Span, instead: &str| {
+                    let next = span.last.0.saturating_add(1);
+                    let goes = instead.is_empty() && source.text(next as usize) == ";";
+                    SpanId(if goes { next } else { span.last.0 })
+                };
+                let ends = |(span, instead): &(Span, String)| Span { first: span.first, last: end(span, instead) };
+                let whole = ends(parts.first()?).to(ends(parts.last()?));
+                let (mut text, mut next) = (String::new(), whole.first.0);
+                for (span, instead) in parts {
+                    if let Some(last) = span.first.0.checked_sub(1).filter(|last| next <= *last) {
+                        text += &source.span_text(Span { first: SpanId(next), last: SpanId(last) });
+                    }
+                    text += &format!(" {instead} ");
+                    next = end(span, instead).0.checked_add(1)?;
+                }
+                Some(Edit::replace(whole, text))
+            }
+            Self::MoveOp { op, after, text } => {
+                let [from, to] = [op, after].map(|op| op.last.0.saturating_add(1));
+                let is_end = |at: u32| source.text(at as usize) == ";";
+                (from < to && is_end(from) && is_end(to)).then(|| {
+                    let between = source.span_text(Span { first: SpanId(from + 1), last: SpanId(to) });
+                    Edit::replace(Span { first: op.first, last: SpanId(to) }, format!("{between} {text};"))
+                })
             }
             Self::AppendOp(op) => {
                 let end = schedule(kernel, place)?.0.last;

@@ -60,7 +60,7 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String, earlier: &mut
     for Workspace { name, element, zeroed, .. } in workspaces {
         builder.workspace(kernel_ir::Workspace { name: name.to_string(), element, zeroed });
     }
-    let storage = nested_stage::storage(&mut builder, (stages, roles), first_part);
+    let storage = nested_stage::storage(&mut builder, (stages, roles), variant.staged, first_part);
     let copies = staging::copies(&mut builder, (stages, roles), variant.staged, variant.index);
     let first = Memory { storage, copies };
     let most = roles.iter().map(|role| role.turns).max().unwrap_or(1);

@@ -1,13 +1,13 @@
 //! When 32-bit index arithmetic is enough.
 //!
 //! Every kernel has an entry point with 32-bit indices, which are several times cheaper to divide, and, unless the
-//! facts make it needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that
-//! offsets beyond 32 bits are computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's
-//! largest index, holes included; the dividends inside extents; every index expression; every element offset of a
-//! tensor; every number that a schedule or a layout writes down; and what the finished kernel needs beside
-//! ([`width`](super::width)). A condition that no admissible size keeps means that there is no narrow entry point at
-//! all: its literals would not fit. Then staged copies belong to the wide one, under conditions of their own
-//! ([`reachable`]).
+//! facts make it needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that offsets
+//! beyond 32 bits are computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest
+//! index, holes included; the dividends inside extents; every index expression; every element offset of a tensor, as
+//! far as it is computed: the accelerator takes coordinates; every number that a schedule or a layout writes down; and
+//! what the finished kernel needs beside ([`width`](super::width)). A condition that no admissible size keeps means
+//! that there is no narrow entry point at all: its literals would not fit. Then staged copies belong to the wide one,
+//! under conditions of their own ([`reachable`]).
 //!
 //! With 64 bits only what a kernel multiplies may be too large, such as `x[i * 4611686018427387904] or 0.0`: sizes are
 //! at most [`MOST_SIZE`], which launches check, and elements of tensors have addresses. What is left becomes a
@@ -22,6 +22,7 @@ use tilewright_sorted::SortedSet;
 
 use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Family, Var, absolute, grows};
+use crate::kernel_ir::{Access, Kernel, Memory, StatementKind, TensorPart};
 use crate::plan::staged::MOST_ELEMENTS;
 use crate::program::{Program, expressions};
 
@@ -38,11 +39,36 @@ const MOST_READ: i128 = 1 << 32;
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
-/// What must fit 32 bits before anything is lowered; what lowering makes of it is looked at after it
-/// ([`width`](super::width)).
+/// What must fit 32 bits before anything is lowered, but for [`offsets`]; what lowering makes of it is looked at after
+/// it ([`width`](super::width)).
 pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr> {
     // Values read from memory are computed with in 64 bits and compared there.
     bounds_with(program, facts, stages, &Expr::constant(0))
+}
+
+/// What must fit 32 bits where a kernel computes offsets of elements of a parameter: with each parameter the offset of
+/// its last element, and its strides that are numbers. The accelerator takes coordinates.
+pub fn offsets(program: &Program, facts: &Facts) -> Vec<(u16, Vec<Expr>)> {
+    let of = |(parameter, (last, strides)): (u16, (Expr, Vec<Expr>))| {
+        let numbers = strides.into_iter().filter(|stride| stride.as_constant().is_some());
+        (parameter, std::iter::once(last).chain(numbers).collect())
+    };
+    last_offsets(program, facts).map(of).collect()
+}
+
+/// The parameters of whose elements a kernel computes offsets.
+pub fn addressed(kernel: &Kernel) -> SortedSet<u16> {
+    let statements = kernel.regions.iter().flat_map(|region| &region.statements);
+    let by_offset = statements.filter(|statement| match &statement.kind {
+        StatementKind::BulkCopy(copy) => matches!(copy.part, TensorPart::Run { .. }),
+        _ => true,
+    });
+    let accesses = by_offset.flat_map(|statement| statement.kind.effects().accesses());
+    let parameter = |access: Access| match access.memory {
+        Memory::Parameter(parameter) => Some(parameter),
+        Memory::Buffer(_) | Memory::Workspace(_) => None,
+    };
+    accesses.filter_map(parameter).collect()
 }
 
 /// The same where what is read from memory is at most this.
@@ -80,10 +106,6 @@ fn bounds_with(program: &Program, facts: &Facts, stages: &[Analysed], read: &Exp
             }
         }
     }
-    for (last, strides) in last_offsets(program, facts) {
-        bounded.push(last);
-        bounded.extend(strides.into_iter().filter(|stride| stride.as_constant().is_some()));
-    }
     // To a stage inside others loops are dimensions: they stay below their extents.
     let outer = loops_as_extents(facts, stages);
     let around = |v: Var| outer.iter().find(|(w, _)| *w == v).map(|(_, extent)| extent.clone());
@@ -117,15 +139,16 @@ fn axes_of_indices(algorithm: &Algorithm) -> Vec<SortedSet<AxisId>> {
 }
 
 /// Offset of the last element of each tensor, and its strides.
-fn last_offsets(program: &Program, facts: &Facts) -> impl Iterator<Item = (Expr, Vec<Expr>)> {
+fn last_offsets(program: &Program, facts: &Facts) -> impl Iterator<Item = (u16, (Expr, Vec<Expr>))> {
     (0..program.parameters.len()).filter_map(|parameter| {
-        let tensor = expressions::tensor(program, parameter as u16)?;
+        let parameter = parameter as u16;
+        let tensor = expressions::tensor(program, parameter)?;
         let one = Expr::constant(1);
         let strides = expressions::strides(tensor, facts);
         let offset = tensor.shape.iter().zip(&strides).fold(Expr::constant(0), |sum, (size, stride)| {
             sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(stride))
         });
-        Some((offset, strides))
+        Some((parameter, (offset, strides)))
     })
 }
 
@@ -137,8 +160,9 @@ pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec
     // A launch has fewer than 2³¹ blocks.
     let blocks = stages.iter().map(|analysed| most_blocks(&analysed.stage, facts));
     // What is addressed has an address.
-    let known: Vec<Expr> = blocks.chain(last_offsets(program, facts).map(|(last, _)| last)).collect();
-    for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)) {
+    let known: Vec<Expr> = blocks.chain(last_offsets(program, facts).map(|(_, (last, _))| last)).collect();
+    let offsets = offsets(program, facts).into_iter().flat_map(|(_, offsets)| offsets);
+    for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)).into_iter().chain(offsets) {
         if !e.is_unknown() && known.contains(&e) {
             continue;
         }
@@ -271,9 +295,10 @@ pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Cons
     conditions
 }
 
-/// That tensor maps exist and coordinates reach every element, where indices have 64 bits: sizes and strides of tensors
-/// that tiles are copied from or to. Runs need nothing of the kind. None if one of them cannot be written down.
-pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+/// That tensor maps exist and coordinates reach every element, where offsets of elements may need 64 bits: sizes and
+/// strides of tensors that tiles are copied from or to, as far as what is `needed` to be at most 2³¹ − 1 does not say
+/// that. Runs need nothing of the kind. None if one of them cannot be written down.
+pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed], needed: &[Expr]) -> Option<Vec<Constraint>> {
     // The least bound of each expression.
     let mut bounded: Vec<(Expr, i64)> = Vec::new();
     for staged in stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map()) {
@@ -282,7 +307,8 @@ pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed]) -> Optio
         let strides = staged.axes.iter().map(|axis| (&axis.stride, most_apart));
         for (e, most) in sizes.chain(strides) {
             let e = facts.normal(e);
-            if facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(most)) {
+            let is_small = most >= LIMIT && needed.iter().any(|other| dominates(other, &e));
+            if is_small || facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(most)) {
                 continue;
             }
             match bounded.iter_mut().find(|(other, _)| *other == e) {

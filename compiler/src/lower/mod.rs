@@ -124,7 +124,10 @@ pub fn lower(
     let name = &program.name.text;
     let mut entries = Vec::new();
     let bounds = index_width::bounds(program, facts, stages);
-    let narrow = index_width::needed(facts, Vec::new(), &bounds);
+    let offsets = index_width::offsets(program, facts);
+    let without_offsets = index_width::needed(facts, Vec::new(), &bounds);
+    let all: Vec<Expr> = offsets.iter().flat_map(|(_, offsets)| offsets.iter().cloned()).collect();
+    let narrow = without_offsets.clone().and_then(|needed| index_width::needed(facts, needed, &all));
     let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
     // Without tensor cores readers compute the terms of products.
     let has_product = |s: &Analysed| s.stage.product.as_ref().is_some_and(Mma::is_async);
@@ -147,8 +150,22 @@ pub fn lower(
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
     let mut in_32_bits = |name: String, staged: bool, narrow: &[Expr], more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
-        let needed = index_width::needed(facts, narrow.to_vec(), &width::needed(&kernel, &blocks));
-        let conditions = needed.and_then(|needed| index_width::conditions(program, facts, &needed));
+        // Where the accelerator accesses a tensor alone, no offset of its elements is computed.
+        let own = without_offsets.clone().filter(|_| staged).and_then(|needed| {
+            let addressed = index_width::addressed(&kernel);
+            let offsets = offsets.iter().filter(|(parameter, _)| addressed.contains(parameter));
+            let offsets: Vec<Expr> = offsets.flat_map(|(_, offsets)| offsets.iter().cloned()).collect();
+            index_width::needed(facts, needed, &offsets)
+        });
+        let own = own.unwrap_or_else(|| narrow.to_vec());
+        let needed = index_width::needed(facts, own, &width::needed(&kernel, &blocks));
+        let conditions = needed.and_then(|needed| {
+            let reachable = match staged {
+                true => index_width::reachable(program, facts, stages, &needed)?,
+                false => Vec::new(),
+            };
+            Some([index_width::conditions(program, facts, &needed)?, reachable].concat())
+        });
         let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
         Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
     };
@@ -175,7 +192,7 @@ pub fn lower(
         && is_staged
         && entries.is_empty()
     {
-        let reachable = index_width::reachable(program, facts, stages).ok_or(UNSIZED)?;
+        let reachable = index_width::reachable(program, facts, stages, &[]).ok_or(UNSIZED)?;
         is_left = !filled.is_empty() || !reachable.is_empty();
         let conditions = [filled, reachable, wide.clone()].concat();
         let plain = format!("{last}_plain");

@@ -19,6 +19,7 @@ use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::arithmetic::Emit;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
+use super::product;
 use super::stage::{Frame, Iteration, Nest, Point};
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
@@ -159,11 +160,18 @@ impl Instance<'_> {
     }
 }
 
-/// The buffers of every stage, by stage; `part` is the first workspace in which some lie.
-pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), mut part: u16) -> Vec<Storage> {
+/// The buffers of every stage, by stage, of an entry point whose copies are `staged` or not; `part` is the first
+/// workspace in which some lie.
+pub(super) fn storage(
+    b: &mut Builder,
+    (stages, roles): (&[Analysed], &[Role]),
+    staged: bool,
+    mut part: u16,
+) -> Vec<Storage> {
     let mut of = |at: usize, b: &mut Builder| {
         let Analysed { stage, multiplied, .. } = &stages[at];
-        if !stage.has_buffers() {
+        // What an entry point does not come to, nobody hands over.
+        if !stage.has_buffers() || !product::is_reached(stages, at, staged) {
             return Storage { buffers: Vec::new(), pipeline: Pipeline::new(1, None) };
         }
         let instances = stage.instances();
@@ -218,12 +226,14 @@ impl<'a> Nest<'a, '_> {
         let (first, rest): (Vec<usize>, Vec<usize>) =
             computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
         for at in first.into_iter().chain(rest) {
+            self.correct_before(point, k, at);
             self.around.turns.inspect(|turns| turns.take(self.b, at));
             match self.around.role {
                 Some(role) => self.instance_of_role(point, at, role),
                 None => self.instance(point, at),
             }
             self.around.turns.inspect(|turns| turns.hand_on(self.b, at));
+            self.follow_extreme(point, k, at);
         }
         // Another role has nothing to do after it.
         let is_own = |at: usize| self.around.role.is_none() || self.around.stages[at].stage.role == self.around.role;
@@ -267,6 +277,7 @@ impl<'a> Nest<'a, '_> {
                 self.pipeline(at).advance(self.b, slot, None);
                 self.begin_lifetime(at, slot)
             }
+            false if let Some(variables) = self.continued(at) => vec![Kept::Registers(variables)],
             false => {
                 let (count, fills) = (registers(stage), self.is_filled(at));
                 let mut variables = |ty| {
@@ -449,8 +460,12 @@ impl Values<'_> {
         self.symbolic.range(self.facts, v)
     }
 
-    /// An expression with the loops that are written out at their present iteration.
-    pub(super) fn at_present(&self, e: &Expr) -> Expr {
-        e.substitute(&|v| self.literals.iter().rfind(|(w, _)| *w == v).map(|(_, n)| Expr::constant(*n)))
+    /// The number that an expression is at the present iteration of the loops that are written out, where other
+    /// variables have these numbers.
+    pub(super) fn number_at_present(&self, e: &Expr, others: &dyn Fn(Var) -> Option<i128>) -> Option<i128> {
+        let written_out = |v: Var| self.literals.iter().rfind(|(w, _)| *w == v).map(|(_, n)| *n);
+        let number = |v: Var| others(v).or_else(|| written_out(v));
+        // A variable without a number may go away where others have theirs.
+        e.value(&number).or_else(|| e.substitute(&|v| number(v).map(Expr::constant)).as_constant())
     }
 }

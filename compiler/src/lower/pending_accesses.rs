@@ -232,10 +232,19 @@ impl Accesses {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        if self.is_changed(how) {
-            let all = std::mem::take(&mut self.0);
-            self.extend(all.into_iter().map(|(access, among)| (how(access), among)));
+        let (mut before, mut in_order) = (None, true);
+        for (access, _) in &mut self.0 {
+            *access = how(*access);
+            let key = access.key();
+            in_order = in_order && before.is_none_or(|before| before < key);
+            before = Some(key);
         }
+        // Most stay in order.
+        if in_order {
+            return self.absorb();
+        }
+        let all = std::mem::take(&mut self.0);
+        self.extend(all);
     }
 }
 

@@ -82,7 +82,7 @@ impl Nest<'_, '_> {
     pub(super) fn starts_sums(&self) -> bool {
         // What a warp adds to has a value.
         let own = self.stage.product.as_ref().filter(|mma| self.product.is_some() && mma.is_async());
-        let Some(mma) = own else { return false };
+        let Some(mma) = own.filter(|_| !self.continues()) else { return false };
         let inside = mma.serial();
         let outer = || self.sequence[self.split..].iter().take_while(|axis| !inside.contains(axis));
         let domain = &self.stage.domain;
@@ -238,8 +238,8 @@ impl Nest<'_, '_> {
             let numbered = held.tiles.into_iter().chain(held.registers);
             let all = numbered.zip(at.into_iter().chain(within));
             let numbers: Vec<(Var, i128)> = all.filter_map(|(v, n)| Some((v?, n))).collect();
-            let number = |v: Var| numbers.iter().find(|known| known.0 == v).map(|known| Expr::constant(known.1));
-            let present = |e: &Expr| self.values.at_present(&e.substitute(&number));
+            let number = |v: Var| numbers.iter().find(|known| known.0 == v).map(|known| known.1);
+            let present = |e: &Expr| self.values.number_at_present(e, &number);
             match register_of(instance.stage, &held.leaves, &present) {
                 Register::Number(number) => variables.get(number).copied(),
                 Register::Outside | Register::Unknown => None,
@@ -270,4 +270,10 @@ pub(super) fn of(analysed: &Analysed, staged: bool) -> Option<&Product> {
 pub(super) fn is_computed(analysed: &Analysed, staged: bool) -> bool {
     let is_async = analysed.stage.product.as_ref().is_some_and(Mma::is_async);
     staged || !is_async && !analysed.is_of_groups
+}
+
+/// Whether an entry point comes to a stage: it has that, and all that it stands in.
+pub(super) fn is_reached(stages: &[Analysed], at: usize, staged: bool) -> bool {
+    let next = |at: &usize| stages[*at].stage.attach.as_ref().map(|attach| attach.stage);
+    staged || std::iter::successors(Some(at), next).all(|at| is_computed(&stages[at], staged))
 }

@@ -61,9 +61,27 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
         own.flat_map(Product::held).map(|held| held.stage).collect::<Vec<usize>>()
     };
     let [of_groups, of_warps] = [true, false].map(held);
-    for at in of_groups.into_iter().filter(|at| !of_warps.contains(at)) {
+    let of_groups: Vec<usize> =
+        of_groups.into_iter().filter(|at| !of_warps.contains(at)).chain(follows(analysed)).collect();
+    for at in of_groups {
         analysed[at].is_of_groups = true;
     }
+}
+
+/// The stages of passes over blocks of terms whose products warpgroups compute: without these, readers compute what the
+/// pass would hold.
+fn follows(analysed: &[Analysed]) -> Vec<usize> {
+    let is_async = |equation: u16| {
+        let is_it = |a: &&Analysed| a.stage.equation == usize::from(equation);
+        analysed.iter().filter(is_it).any(|a| a.stage.product.as_ref().is_some_and(Mma::is_async))
+    };
+    let is_pass = |at: usize| {
+        let stage = &analysed[at].stage;
+        let mut passes = stage.program.online.iter().filter(|online| usize::from(online.equation) == stage.equation);
+        passes.any(|online| online.blocks.as_ref().is_some_and(|blocks| is_async(blocks.product)))
+    };
+    let around = |at: usize| std::iter::successors(Some(at), |at| Some(analysed[*at].stage.attach.as_ref()?.stage));
+    (0..analysed.len()).filter(|at| around(*at).any(is_pass)).collect()
 }
 
 /// Plans how tiles are written that copies store; after what they need not test is known.

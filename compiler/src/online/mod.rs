@@ -11,12 +11,13 @@
 //! with a fold they do with this one. The algorithm of the kernel stays what was written, for `reference()` and the
 //! separate checker. **Approximation.** None: what has no correction in `tilewright_kernel::online` is refused.
 
+mod blocks;
 #[cfg(test)]
 mod tests;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
-    Algorithm, Binary, Compare, Component, FoldState, Order, Reduction, Run, Source, Value, ValueId,
+    Algorithm, Binary, Compare, Component, FoldState, IndexId, Order, Reduction, Run, Source, Value, ValueId,
 };
 use tilewright_kernel::online::{self, At, Chain, NoChain, push, replaced};
 
@@ -24,6 +25,7 @@ use tilewright_sorted::SortedSet;
 
 use crate::diag::Diagnostics;
 use crate::diag::codes::{BadOnline, ChainProblem, NotOnline, OnlineProblem};
+use crate::extent::Facts;
 use crate::program::{Online, Program};
 use crate::source::{Span, ast};
 
@@ -31,7 +33,10 @@ use crate::source::{Span, ast};
 pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
     let mut is_clean = true;
     for (value, node) in program.algorithm.values.iter().enumerate() {
-        let Value::Reduce { order: Order::Online, .. } = node else { continue };
+        let Value::Reduce { order, .. } = node else { continue };
+        if !order.is_online() {
+            continue;
+        }
         let sum = program.value_spans[value];
         let alone = (0..program.algorithm.equations.len() as u16).find(|equation| {
             let components = components(&program.algorithm, *equation);
@@ -55,12 +60,14 @@ pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
 }
 
 /// The program with the equations that `online` ops ask for; none after an error.
-pub fn rewritten(mut program: Program, diags: &mut Diagnostics) -> Option<Program> {
+pub fn rewritten(mut program: Program, facts: &Facts, diags: &mut Diagnostics) -> Option<Program> {
     let mut is_clean = true;
     for at in 0..program.schedules.len() {
         let schedule = &program.schedules[at];
         let mut ops = schedule.ast.ops.iter().filter_map(|op| match &op.kind {
-            ast::OpKind::Online { source, targets, .. } => Some((source.clone(), targets.clone(), op.span)),
+            ast::OpKind::Online { source, targets, axis } => {
+                Some((source.clone(), targets.clone(), axis.clone(), op.span))
+            }
             _ => None,
         });
         let Some(first) = ops.next() else { continue };
@@ -68,12 +75,13 @@ pub fn rewritten(mut program: Program, diags: &mut Diagnostics) -> Option<Progra
             diags.report(BadOnline { source: source.text.clone(), problem, span });
             is_clean = false;
         };
-        if let Some((source, _, span)) = ops.next() {
-            refuse(&source, OnlineProblem::Second { first: first.2 }, span);
+        if let Some((source, .., span)) = ops.next() {
+            refuse(&source, OnlineProblem::Second { first: first.3 }, span);
             continue;
         }
-        let (equation, (source, targets, span)) = (schedule.equation, first);
-        let found = Op { source: &source, targets: &targets, span }.apply(&mut program, equation);
+        let (equation, (source, targets, axis, span)) = (schedule.equation, first);
+        let op = Op { source: &source, targets: &targets, axis: &axis, span, at, facts };
+        let found = op.apply(&mut program, equation);
         if let Err((problem, span)) = found {
             refuse(&source, problem, span);
         }
@@ -119,18 +127,19 @@ fn problem(program: &Program, earlier: Option<u16>, why: NoChain) -> (ChainProbl
 struct Op<'a> {
     source: &'a ast::Name,
     targets: &'a [ast::Name],
+    axis: &'a ast::Name,
     span: Span,
+    /// The position of its schedule.
+    at: usize,
+    facts: &'a Facts,
 }
 
 impl Op<'_> {
     /// Makes the equation of the extreme a fold, and that of each sum a read of its state.
     fn apply(&self, program: &mut Program, equation: u16) -> Result<(), (OnlineProblem, Span)> {
-        let Self { source, targets, span } = *self;
+        let Self { source, targets, axis, span, at, facts } = *self;
         if program.equation(&source.text) != Some((equation, 0)) {
             return Err((OnlineProblem::Elsewhere { stage: name(program, equation) }, source.span));
-        }
-        if let Some((stage, span)) = inside(program, equation) {
-            return Err((OnlineProblem::Inside { stage }, span));
         }
         let mut chains: Vec<(u16, Chain)> = Vec::new();
         for target in targets {
@@ -151,8 +160,16 @@ impl Op<'_> {
                 Err(why) => return Err(no_chain(program, equation, why, target)),
             }
         }
-        let Some(online) = fold(program, equation, span, &chains) else {
-            return Err(no_chain(program, equation, NoChain::NotExtreme, source));
+        let online = if chains.iter().any(|(_, chain)| !chain.more.is_empty()) {
+            blocks::rewritten(program, (equation, at), (axis, span), &chains, facts)?
+        } else {
+            if let Some((stage, span)) = inside(program, equation) {
+                return Err((OnlineProblem::Inside { stage }, span));
+            }
+            let Some(online) = fold(program, equation, span, &chains) else {
+                return Err(no_chain(program, equation, NoChain::NotExtreme, source));
+            };
+            online
         };
         program.online.push(online);
         // What was added stands for the op.
@@ -177,13 +194,16 @@ impl Op<'_> {
         let Value::Reduce { op, order, axes, body } = algorithm.values[sum as usize] else {
             return no_chain(program, equation, NoChain::NotSum, target);
         };
-        algorithm.values.to_mut()[sum as usize] = Value::Reduce { op, order: Order::Online, axes, body };
-        let found = online::chain(&mut algorithm, equation, later, At::Earlier);
-        let word = match order {
-            Order::Free => "online sum",
-            Order::Ordered | Order::Unordered => "online",
+        let (word, said) = match order {
+            Order::Free => ("online sum", Order::Online),
+            Order::Ordered | Order::Unordered => ("online", Order::Online),
+            Order::Dot { operands, promote, online: false } => {
+                ("online dot", Order::Dot { operands, promote, online: true })
+            }
             Order::Dot { .. } | Order::Online => return no_chain(program, equation, NoChain::NotSum, target),
         };
+        algorithm.values.to_mut()[sum as usize] = Value::Reduce { op, order: said, axes, body };
+        let found = online::chain(&mut algorithm, equation, later, At::Earlier);
         if let Err(why) = found {
             return no_chain(program, equation, why, target);
         }
@@ -234,9 +254,33 @@ struct Build<'a> {
     identity: ValueId,
     zero: ValueId,
     one: ValueId,
+    /// Numbers of variables of the fold: the extreme before it changes, as it is now, and that as terms take it; those
+    /// of states follow.
+    variables: [u32; 3],
 }
 
-impl Build<'_> {
+/// A fold of an extreme and the sums that follow it.
+struct Fold {
+    fold: ValueId,
+    /// 0 in the place of an infinite extreme.
+    safe: ValueId,
+}
+
+impl<'a> Build<'a> {
+    fn new(algorithm: &'a mut Algorithm, ty: ElementType, op: Reduction) -> Self {
+        let of_values = algorithm.values.iter().filter_map(|v| match v {
+            Value::Variable(number) => Some(number + 1),
+            _ => None,
+        });
+        let of_folds = algorithm.folds.iter().flat_map(|s| [s.variable, s.left, s.right]).map(|v| v + 1);
+        let start = of_folds.chain(of_values).max().unwrap_or(0);
+        let variables = [start, start + 1, start + 2];
+        let mut b = Self { algorithm, ty, identity: 0, zero: 0, one: 0, variables };
+        let least = if op == Reduction::Min { f64::INFINITY } else { f64::NEG_INFINITY };
+        (b.identity, b.zero, b.one) = (b.float(least), b.float(0.0), b.float(1.0));
+        b
+    }
+
     fn value(&mut self, value: Value) -> ValueId {
         push(self.algorithm, value, self.ty)
     }
@@ -260,70 +304,84 @@ impl Build<'_> {
     fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
         self.value(Value::Binary(op, a, b))
     }
+
+    /// The factor of a partial sum, over the extreme before it changes and as terms take it.
+    fn correction(&mut self, chain: &Chain) -> ValueId {
+        let [before, _, safe] = self.variables;
+        let [of_before, of_safe] = [before, safe].map(|v| self.value(Value::Variable(v)));
+        let is_first = self.is_nothing(of_before);
+        let changed = replaced(self.algorithm, chain.correction, &[(chain.before, of_before), (chain.now, of_safe)]);
+        self.value(Value::Select(is_first, self.one, changed))
+    }
+
+    /// A sum that is multiplied by its correction where the extreme changes.
+    fn corrected(&mut self, sum: ValueId, correction: ValueId, from: ValueId, to: ValueId) -> ValueId {
+        let [before, _, safe] = self.variables;
+        let by = replaced(self.algorithm, correction, &[(before, from), (safe, to)]);
+        self.binary(Binary::Mul, sum, by)
+    }
+
+    /// The fold over `axes` that takes in a term of the extreme, and then that of each sum, with its correction.
+    fn fold(&mut self, op: Reduction, (axes, term): (Run, ValueId), sums: &[(ValueId, ValueId)]) -> Fold {
+        let take = if op == Reduction::Min { Binary::Min } else { Binary::Max };
+        let [_, now, safe] = self.variables;
+        let state = |n: usize| -> [u32; 3] { std::array::from_fn(|k| safe + 1 + 3 * n as u32 + k as u32) };
+        let of_now = self.value(Value::Variable(now));
+        let as_safe = self.safe(of_now);
+        let [variable, left, right] = state(0);
+        let of = [variable, left, right].map(|v| self.value(Value::Variable(v)));
+        let step = self.binary(take, of[0], term);
+        let merge = self.binary(take, of[1], of[2]);
+        let (safe_step, safe_merge) = (self.safe(step), self.safe(merge));
+        let mut states = vec![FoldState { init: self.identity, variable, step, left, right, merge: Some(merge) }];
+        for (n, (correction, term)) in sums.iter().enumerate() {
+            let [variable, left, right] = state(n + 1);
+            let own = [variable, left, right].map(|v| self.value(Value::Variable(v)));
+            let kept = self.corrected(own[0], *correction, of[0], safe_step);
+            let one = self.corrected(own[1], *correction, of[1], safe_merge);
+            let other = self.corrected(own[2], *correction, of[2], safe_merge);
+            let term = replaced(self.algorithm, *term, &[(safe, safe_step)]);
+            let step = self.binary(Binary::Add, kept, term);
+            let merge = Some(self.binary(Binary::Add, one, other));
+            states.push(FoldState { init: self.zero, variable, step, left, right, merge });
+        }
+        let all = Run { start: self.algorithm.folds.len() as u32, len: states.len() as u32 };
+        self.algorithm.folds.to_mut().extend(states);
+        Fold { fold: self.value(Value::Fold { axes, states: all }), safe: as_safe }
+    }
+
+    /// What is made of the state of a sum: with an infinite extreme, every term of a range that has any is exp(∞ − ∞).
+    fn result(&mut self, (extreme, sum): (ValueId, ValueId), (lower, upper): (IndexId, IndexId)) -> ValueId {
+        let nothing = self.is_nothing(extreme);
+        let has_terms = push(self.algorithm, Value::CompareIndex(Compare::Lt, lower, upper), ElementType::Bool);
+        let infinite = push(self.algorithm, Value::Binary(Binary::And, nothing, has_terms), ElementType::Bool);
+        let nan = self.float(f64::NAN);
+        self.value(Value::Select(infinite, nan, sum))
+    }
+}
+
+/// The name of a state. No name of the source has this sign.
+fn state_name(sum: &str, extreme: &str) -> String {
+    format!("{sum}${extreme}")
 }
 
 /// The fold in the place of the extreme, and the equations of the sums as reads of it; none if there is no reduction.
 fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Option<Online> {
     let first = components(&program.algorithm, equation)[0].clone();
-    let extreme = program.algorithm.values[first.value as usize];
     let ty = program.algorithm.types[first.value as usize];
-    let Value::Reduce { op, axes, body, .. } = extreme else { return None };
-    let (take, least) = match op {
-        Reduction::Min => (Binary::Min, f64::INFINITY),
-        _ => (Binary::Max, f64::NEG_INFINITY),
-    };
-    let mut free = program.algorithm.values.iter().filter_map(|v| match v {
-        Value::Variable(number) => Some(number + 1),
-        _ => None,
-    });
-    let of_folds = program.algorithm.folds.iter().flat_map(|s| [s.variable, s.left, s.right]).map(|v| v + 1);
-    let start = of_folds.chain(free.by_ref()).max().unwrap_or(0);
-    let mut b = Build { algorithm: &mut program.algorithm, ty, identity: 0, zero: 0, one: 0 };
-    (b.identity, b.zero, b.one) = (b.float(least), b.float(0.0), b.float(1.0));
-    // Numbers of variables: before, now, safe; then three of each state.
-    let [before, now, safe] = [start, start + 1, start + 2];
-    let state = |n: usize| -> [u32; 3] { std::array::from_fn(|k| start + 3 + 3 * n as u32 + k as u32) };
-    let [of_before, of_now, of_safe] = [before, now, safe].map(|v| b.value(Value::Variable(v)));
-    let is_first = b.is_nothing(of_before);
-    let sums: Vec<(ValueId, ValueId)> = chains
-        .iter()
-        .map(|(_, chain)| {
-            let changed = replaced(b.algorithm, chain.correction, &[(chain.before, of_before), (chain.now, of_safe)]);
-            let correction = b.value(Value::Select(is_first, b.one, changed));
-            (correction, replaced(b.algorithm, chain.term, &[(chain.now, of_safe)]))
-        })
-        .collect();
-    let as_safe = b.safe(of_now);
-    // The fold, one term at a time.
-    let [variable, left, right] = state(0);
-    let of = [variable, left, right].map(|v| b.value(Value::Variable(v)));
-    let step = b.binary(take, of[0], body);
-    let merge = b.binary(take, of[1], of[2]);
-    let (safe_step, safe_merge) = (b.safe(step), b.safe(merge));
-    let mut states = vec![FoldState { init: b.identity, variable, step, left, right, merge: Some(merge) }];
-    for (n, (correction, term)) in sums.iter().enumerate() {
-        let numbers = state(n + 1);
-        let own = numbers.map(|v| b.value(Value::Variable(v)));
-        let mut corrected = |sum: ValueId, from: ValueId, to: ValueId| {
-            let by = replaced(b.algorithm, *correction, &[(before, from), (safe, to)]);
-            b.binary(Binary::Mul, sum, by)
-        };
-        let kept = corrected(own[0], of[0], safe_step);
-        let (one, other) = (corrected(own[1], of[1], safe_merge), corrected(own[2], of[2], safe_merge));
-        let term = replaced(b.algorithm, *term, &[(safe, safe_step)]);
-        let [variable, left, right] = numbers;
-        let step = b.binary(Binary::Add, kept, term);
-        let merge = Some(b.binary(Binary::Add, one, other));
-        states.push(FoldState { init: b.zero, variable, step, left, right, merge });
+    let Value::Reduce { op, axes, body, .. } = program.algorithm.values[first.value as usize] else { return None };
+    let mut b = Build::new(&mut program.algorithm, ty, op);
+    let mut sums = Vec::with_capacity(chains.len());
+    for (_, chain) in chains {
+        let correction = b.correction(chain);
+        let of_safe = b.value(Value::Variable(b.variables[2]));
+        sums.push((correction, replaced(b.algorithm, chain.term, &[(chain.now, of_safe)])));
     }
-    let all = Run { start: b.algorithm.folds.len() as u32, len: states.len() as u32 };
-    b.algorithm.folds.to_mut().extend(states);
-    let fold = b.value(Value::Fold { axes, states: all });
+    let Fold { fold, safe } = b.fold(op, (axes, body), &sums);
     let mut parts = vec![Component { value: b.value(Value::Component { fold, component: 0 }), ..first }];
     for (n, (later, chain)) in chains.iter().enumerate() {
         let component = n as u16 + 1;
-        // No name of the source has this sign.
-        let name = format!("{}${}", components(b.algorithm, *later)[0].name, parts[0].name).into();
+        let name = state_name(&components(b.algorithm, *later)[0].name, &parts[0].name).into();
         let value = b.value(Value::Component { fold, component });
         parts.push(Component { name, value, parameter: None });
         read(&mut b, (equation, component), *later, chain);
@@ -331,10 +389,11 @@ fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)
     let run = Run { start: b.algorithm.components.len() as u32, len: parts.len() as u32 };
     b.algorithm.components.to_mut().extend(parts);
     b.algorithm.equations.to_mut()[usize::from(equation)].components = run;
-    Some(Online { equation, fold, span, variables: [before, now, safe], safe: as_safe, sums })
+    let variables = b.variables;
+    Some(Online { equation, fold, span, variables, safe, sums, blocks: None })
 }
 
-/// The equation of a sum reads its state. With an infinite extreme, every term that there is has exp(∞ − ∞).
+/// The equation of a sum reads its state.
 fn read(b: &mut Build<'_>, (equation, component): (u16, u16), later: u16, chain: &Chain) {
     let own = components(b.algorithm, later)[0].value;
     let Value::Reduce { axes, .. } = b.algorithm.values[own as usize] else { return };
@@ -345,15 +404,11 @@ fn read(b: &mut Build<'_>, (equation, component): (u16, u16), later: u16, chain:
         b.value(Value::Read { source: Source::Equation { equation, component }, indices, or: None })
     };
     let (extreme, sum) = (element(0), element(component));
-    let nothing = b.is_nothing(extreme);
     let (lower, upper) = {
         let axis = &b.algorithm.axes[axis as usize];
         (axis.lower, axis.upper)
     };
-    let has_terms = push(b.algorithm, Value::CompareIndex(Compare::Lt, lower, upper), ElementType::Bool);
-    let infinite = push(b.algorithm, Value::Binary(Binary::And, nothing, has_terms), ElementType::Bool);
-    let nan = b.float(f64::NAN);
-    let value = b.value(Value::Select(infinite, nan, sum));
+    let value = b.result((extreme, sum), (lower, upper));
     let at = b.algorithm.equations[usize::from(later)].components.start as usize;
     b.algorithm.components.to_mut()[at].value = value;
 }

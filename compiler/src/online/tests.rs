@@ -167,6 +167,184 @@ fn accepted() -> Vec<String> {
     ]
 }
 
+/// Attention of one warpgroup: blocks of 16 terms, 16 scores of each and 8 columns.
+fn attention(equations: &str, ops: &str, more: &str) -> String {
+    format!(
+        "kernel K(q: bf16[M, 16], k: bf16[N, 16], v: bf16[N, 8]) -> (y: f32[M, 8]) where N % 16 == 0 {{
+            s[i, j] = dot(|d| q[i, d] * k[j, d]);
+            {equations}
+            schedule y {{ split i by 64 -> it, i1; bind it: grid; reorder it, i1, e; fragment (i1, e) by wgmma; unroll e_p; }}
+            schedule m in registers at y.it {{ {ops} }}
+            schedule a in registers at m.jo {{ mma (i, e, j) by wgmma; }}
+            schedule pb in registers at m.jo {{ fragment (i, j) by wgmma; }}
+            schedule s in registers at m.jo {{ mma (i, j, d) by wgmma; }}
+            stage sq[i, d] = q in shared at y.it via tma {{ layout [i, d] swizzle 32; }}
+            stage sk[j, d] = k in shared at m.jo via tma {{ layout [j, d] swizzle 32; }}
+            stage sv[j, e] = v in shared at m.jo via tma {{ layout [j, e]; }}
+            {more}
+        }}"
+    )
+}
+
+const EQUATIONS: &str = "m[i] = max(|j| s[i, j]);
+    p[i, j] = approx::exp2(0.25 * (s[i, j] - m[i]));
+    l[i] = online sum(|j| p[i, j]);
+    pb[i, j] = p[i, j] as bf16;
+    a[i, e] = online dot(|j| pb[i, j] * v[j, e]);
+    y[i, e] = a[i, e] / l[i];";
+const OPS: &str = "split j by 16 -> jo, j1; reorder jo, i, j1; fragment (i, j1) by wgmma; online m -> l, a over jo;";
+const HELD: &str = "schedule p in registers at m.jo { fragment (i, j) by wgmma; }";
+
+/// The same with a row for each term, and terms up to the row.
+fn causal(source: &str) -> String {
+    let source = source.replace("q: bf16[M, 16]", "q: bf16[N, 16]").replace("y: f32[M, 8]", "y: f32[N, 8]");
+    ["max", "online sum", "online dot"]
+        .iter()
+        .fold(source, |source, of| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in 0..=i|")))
+}
+
+/// Kernels in which a product follows an extreme, with sizes.
+fn products() -> Vec<(String, [i64; 2])> {
+    vec![
+        (attention(EQUATIONS, OPS, HELD), [64, 48]),
+        // The exponentials are computed where they are read; rows past the end.
+        (attention(EQUATIONS, OPS, ""), [70, 32]),
+        // Two sums beside the product, in another order; a ring; scores with an equation of their own.
+        (
+            attention(
+                "x[i, j] = s[i, j] * 0.5;
+                m[i] = max(|j| x[i, j]);
+                p[i, j] = exp(x[i, j] - m[i]);
+                n[i] = online sum(|j| p[i, j] * 2.0);
+                l[i] = online sum(|j| p[i, j]);
+                pb[i, j] = p[i, j] as bf16;
+                a[i, e] = online dot(|j| pb[i, j] * v[j, e]);
+                y[i, e] = a[i, e] / l[i] + n[i] + m[i];",
+                "split j by 16 -> jo, j1; fragment (i, j1) by wgmma; online m -> a, l, n over jo;",
+                HELD,
+            )
+            .replace(
+                "stage sk[j, d] = k in shared at m.jo via tma",
+                "stage sk[j, d] = k in shared at m.jo ring(2) via tma",
+            ),
+            [64, 48],
+        ),
+        // The smallest; the same size of rows and terms.
+        (
+            attention(&EQUATIONS.replace("max(", "min(").replace("(s[i, j] - m[i])", "(m[i] - s[i, j])"), OPS, HELD)
+                .replace(
+                    "K(q: bf16[M, 16], k: bf16[N, 16], v: bf16[N, 8]) -> (y: f32[M, 8])",
+                    "K(q: bf16[N, 16], k: bf16[N, 16], v: bf16[N, 8]) -> (y: f32[N, 8])",
+                ),
+            [64, 64],
+        ),
+        // Terms up to the row: scores of the last block are masked where they are computed, or where they are read.
+        (causal(&attention(EQUATIONS, OPS, HELD)), [80, 80]),
+        (
+            causal(&attention(&EQUATIONS.replace("s[i, j]", "x[i, j]"), OPS, ""))
+                .replace("m[i] =", "x[i, j] = 0.5 * s[i, j]; m[i] ="),
+            [80, 80],
+        ),
+        // Roles, and two warpgroups.
+        (
+            attention(EQUATIONS, OPS, HELD)
+                .replace(
+                    "schedule y { split i by 64 -> it, i1;",
+                    "launch roles { math: 2 warpgroup, load: warp };
+                    schedule y by math { split i by 128 -> it, i2; split i2 by 64 -> w, i1; bind w: warpgroup;",
+                )
+                .replace("reorder it, i1, e", "reorder it, w, i1, e")
+                .replace("at y.it {", "at y.it by math { split i by 64 -> w, i1; bind w: warpgroup;")
+                .replace("at m.jo {", "at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup;")
+                .replace("reorder jo, i, j1", "reorder jo, w, i1, j1")
+                .replace("mma (i,", "mma (i1,")
+                .replace("fragment (i,", "fragment (i1,")
+                .replace("via tma", "ring(2) via tma by load")
+                .replace("at y.it ring(2)", "at y.it"),
+            [128, 48],
+        ),
+    ]
+}
+
+#[test]
+fn products_follow_block_by_block() {
+    for (source, dims) in products() {
+        let kernel = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{source}\n{said}"));
+        let info = kernel.info.as_ref().expect("no error");
+        let launch = Launch::new(info, &dims[2 - info.dims.len()..]).expect("sizes");
+        for entry in kernel.entries.iter().filter(|entry| entry.staged) {
+            let found = check_values(&entry.kernel, &launch, &info.algorithm, 7, 400_000_000);
+            assert_eq!(found, Verdict::Holds, "{dims:?}\n{source}\n{}", entry.kernel);
+            assert_eq!(check(&entry.kernel, &launch, 400_000_000), Verdict::Holds, "{dims:?}\n{source}");
+        }
+    }
+}
+
+/// Some of the operations with which products are corrected, with operands in other places or left out.
+#[test]
+fn wrong_corrections_of_products_are_noticed() {
+    let source = attention(EQUATIONS, OPS, HELD);
+    let kernel = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{said}"));
+    let info = kernel.info.as_ref().expect("no error");
+    let entry = &kernel.entries[0].kernel;
+    let launch = Launch::new(info, &[64, 48]).expect("sizes");
+    let mut mutants: Vec<(usize, Op)> = Vec::new();
+    for (n, value) in entry.values.iter().enumerate().filter(|(_, value)| value.ty.element() == Some(F32)) {
+        match value.op {
+            Op::Binary(Binary::Sub, a, b) => mutants.push((n, Op::Binary(Binary::Sub, b, a))),
+            // What the extreme is does not matter over the reals, as long as all take the same.
+            Op::Binary(Binary::Mul, a, b) => mutants.push((n, Op::Binary(Binary::Add, a, b))),
+            _ => {}
+        }
+    }
+    let before = entry.to_string();
+    let every = mutants.len().div_ceil(24);
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (n, op) in mutants.into_iter().step_by(every) {
+        let mut mutant = entry.clone();
+        mutant.values[n].op = op;
+        let after = mutant.to_string();
+        // Values that nothing takes are in no statement.
+        if after == before {
+            continue;
+        }
+        tried += 1;
+        if check_values(&mutant, &launch, &info.algorithm, 7, 400_000_000) == Verdict::Holds {
+            missed.extend(before.lines().zip(after.lines()).find(|(a, b)| a != b).map(|(_, b)| b.to_owned()));
+        }
+    }
+    assert!(tried > 12, "{tried}\n{entry}");
+    assert!(missed.is_empty(), "{missed:#?}\n{entry}");
+}
+
+#[test]
+fn blocks_that_cannot_be_made_are_refused() {
+    let of = |from: &str, to: &str| {
+        let source = attention(EQUATIONS, OPS, HELD);
+        assert!(source.contains(from), "{from}");
+        source.replace(from, to)
+    };
+    refused(&of("where N % 16 == 0", ""), Code::TW0720, "may lack terms");
+    let ragged =
+        causal(&of("s[i, j]);\n    p", "s[i, j] * 2.0);\n    p").replace("(s[i, j] - m[i])", "(s[i, j] * 2.0 - m[i])"));
+    refused(&ragged, Code::TW0720, "no elements of an equation");
+    let weighted = causal(&of("l[i] = online sum(|j| p[i, j])", "l[i] = online sum(|j| p[i, j] * t[i, j])"))
+        .replace("m[i] =", "t[i, j] = s[i, j] + 1.0; m[i] =");
+    refused(&weighted, Code::TW0720, "multiply by its scores");
+    refused(&of("over jo;", "over j1_j;"), Code::TW0720, "not the outer one of a split");
+    refused(
+        &of("split j by 16 -> jo, j1;", "split j into 16 -> jo, j1;"),
+        Code::TW0720,
+        "not the outer one of a split",
+    );
+    refused(&of("a in registers at m.jo", "a in registers at y.it"), Code::TW0720, "must stand in it");
+    refused(&of("mma (i, e, j) by wgmma;", "bind i: thread;"), Code::TW0720, "tensor cores must compute");
+    refused(&of("online dot(", "dot("), Code::TW0720, "is not an `online dot`");
+    refused(&of("online m -> l, a", "online m -> a"), Code::TW0702, "has no schedule");
+    let wide = of("p[i, j] as bf16", "(p[i, j] * 2.0) as bf16");
+    refused(&wide, Code::TW1011, "no product with one exponential");
+}
+
 #[test]
 fn chains_become_one_pass() {
     for source in accepted() {

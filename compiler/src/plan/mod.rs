@@ -47,7 +47,8 @@ pub struct Analysed {
     pub multiplied: bool,
     /// How warps write its elements to the tile that a copy stores, if they do it by matrices.
     pub stored: Option<Matrices>,
-    /// Whether only products of warpgroups ask for it in registers: an entry point without these has no such stage.
+    /// Whether only products of warpgroups ask for it in registers, or it belongs to a pass over blocks whose product
+    /// they compute: an entry point without these has no such stage.
     pub is_of_groups: bool,
 }
 

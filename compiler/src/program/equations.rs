@@ -126,7 +126,13 @@ impl<'a> Context<'a> {
                 && *expected != found
             {
                 let place = TypeMismatchAt::Output(plain(target).to_owned());
-                self.diags.report(TypeMismatch { place, expected: *expected, found, span: planned.ast.value.span });
+                self.diags.report(TypeMismatch {
+                    place,
+                    expected: *expected,
+                    found,
+                    span: planned.ast.value.span,
+                    literal: None,
+                });
             }
             types.push(declared[n].or(found));
             let parameter = planned.parameters[n];
@@ -200,8 +206,10 @@ impl<'a> Context<'a> {
                 None => (UNKNOWN, UNKNOWN),
                 Some(range) => {
                     let (start, end) = (self.index(&range.start), self.index(&range.end));
-                    for bound in [start, end].into_iter().flatten() {
-                        self.check_bound(bound);
+                    for (bound, is_end) in [(start, false), (end, true)] {
+                        if let Some(bound) = bound {
+                            self.check_bound(&axis.name.text, bound, is_end);
+                        }
                     }
                     let end = end.map(|end| if range.inclusive { self.plus_one(end, range.end.span) } else { end });
                     (start.unwrap_or(UNKNOWN), end.unwrap_or(UNKNOWN))

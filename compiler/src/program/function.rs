@@ -66,6 +66,7 @@ const FUNCTIONS: &[Function] = &[
     binary("max_num", Binary::MaxNum, Types::Floats),
     Function { name: "fma", op: Op::Fma, types: Types::Floats },
     unary("approx::exp", Unary::ApproxExp, Types::NarrowFloats),
+    unary("approx::exp2", Unary::ApproxExp2, Types::NarrowFloats),
     unary("approx::log", Unary::ApproxLog, Types::NarrowFloats),
     unary("approx::sqrt", Unary::ApproxSqrt, Types::NarrowFloats),
     unary("approx::rsqrt", Unary::ApproxRsqrt, Types::NarrowFloats),

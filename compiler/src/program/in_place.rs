@@ -1,7 +1,10 @@
 //! `inout`: an element is overwritten by the equation that defines the tensor, so nothing may read it but that
 //! equation, at exactly the element that it then writes.
+//!
+//! An intermediate without a schedule is computed where it is read, so it is a part of that equation if nothing else
+//! reads it, and everything on the way is read at the element itself.
 
-use tilewright_kernel::algorithm::{Index, IndexId, Source, Value};
+use tilewright_kernel::algorithm::{Index, IndexId, Source, Value, ValueId};
 use tilewright_kernel::info::Role;
 
 use super::equations::Sites;
@@ -12,7 +15,51 @@ use crate::diag::Diagnostics;
 use crate::diag::codes::{InPlaceRead, InPlaceReader};
 
 /// Reports every read of an in-place tensor that could see a new value or lose an old one.
-pub(super) fn check(signature: &Signature, plan: &Plan<'_>, nodes: &Nodes, sites: &Sites, diags: &mut Diagnostics) {
+pub(super) fn check(
+    signature: &Signature,
+    plan: &Plan<'_>,
+    nodes: &Nodes,
+    (sites, scheduled): (&Sites, &[&str]),
+    diags: &mut Diagnostics,
+) {
+    let is_own = |read: ValueId, equation: u16| {
+        let Value::Read { indices, .. } = nodes.values[read as usize] else { return false };
+        let axes = &sites.axes[usize::from(equation)];
+        let list = &nodes.index_lists[indices.range()];
+        list.len() == axes.len()
+            && list.iter().zip(axes).all(|(&index, &axis)| nodes.indices[index as usize] == Index::Axis(axis))
+    };
+    // Whether an equation is a part of that of `writer`: who reads it is, at the element itself. Equations come in
+    // the order of their dependencies, so that this ends.
+    let is_part = |equation: u16, writer: u16| {
+        let mut parts = vec![equation];
+        let mut next = 0;
+        while let Some(&part) = parts.get(next) {
+            next += 1;
+            let planned = &plan.equations[usize::from(part)];
+            let is_inlined = planned.parameters.iter().all(Option::is_none)
+                && planned.ast.targets.iter().all(|target| !scheduled.contains(&target.text.as_str()));
+            if !is_inlined {
+                return false;
+            }
+            for site in &sites.reads {
+                let source = match nodes.values[site.value as usize] {
+                    Value::Read { source: Source::Equation { equation, .. }, .. } => equation,
+                    _ => continue,
+                };
+                if source != part {
+                    continue;
+                }
+                if !is_own(site.value, site.equation) {
+                    return false;
+                }
+                if site.equation != writer && !parts.contains(&site.equation) {
+                    parts.push(site.equation);
+                }
+            }
+        }
+        true
+    };
     for site in &sites.reads {
         let Value::Read { source: Source::Parameter(parameter), indices, .. } = nodes.values[site.value as usize]
         else {
@@ -26,16 +73,18 @@ pub(super) fn check(signature: &Signature, plan: &Plan<'_>, nodes: &Nodes, sites
         let reader = &plan.equations[usize::from(site.equation)];
         let Some(&(writer, _)) = plan.targets.get(&*tensor) else { continue };
         if writer != site.equation {
+            if is_own(site.value, site.equation) && is_part(site.equation, writer) {
+                continue;
+            }
             let reader = InPlaceReader::OtherEquation { writer: plan.equations[usize::from(writer)].ast.head };
             diags.report(InPlaceRead { tensor, reader, span });
             continue;
         }
-        let axes = &sites.axes[usize::from(site.equation)];
-        let list = &nodes.index_lists[indices.range()];
-        let identity = list.iter().zip(axes).all(|(&index, &axis)| nodes.indices[index as usize] == Index::Axis(axis));
-        if identity {
+        if is_own(site.value, site.equation) {
             continue;
         }
+        let axes = &sites.axes[usize::from(site.equation)];
+        let list = &nodes.index_lists[indices.range()];
         let names = axes.iter().map(|&a| nodes.axes[a as usize].name.to_string()).collect();
         let witness = witness(nodes, list, axes);
         let reader = InPlaceReader::OtherElement { axes: names, witness, writer: reader.ast.head };

@@ -174,10 +174,11 @@ impl Context<'_> {
     }
 
     /// The bounds of a range are not read from memory.
-    pub fn check_bound(&mut self, bound: IndexId) {
+    pub fn check_bound(&mut self, axis: &str, bound: IndexId, is_end: bool) {
         if self.nodes.gathers[bound as usize] {
             let span = self.nodes.index_spans[bound as usize];
-            self.diags.report(BadIndex { problem: IndexProblem::GatheredBound, span });
+            self.diags
+                .report(BadIndex { problem: IndexProblem::GatheredBound { axis: axis.to_owned(), is_end }, span });
         }
     }
 

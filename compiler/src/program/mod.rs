@@ -46,7 +46,7 @@ mod tests;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use kernel::algorithm::{AxisId, IndexId, ValueId};
+use kernel::algorithm::{AxisId, Binary, IndexId, Value, ValueId};
 use kernel::info::{Dim, DimKind, Parameter};
 use kernel::{Algorithm, Constraint, Size};
 use tilewright_kernel as kernel;
@@ -162,7 +162,7 @@ pub enum Obligation {
     },
     /// The divisor of this integer `/` or `%` is not zero.
     DivisorNonZero {
-        /// The quotient or remainder, a [`Value::Binary`](kernel::algorithm::Value::Binary).
+        /// The quotient or remainder, a [`Value::Binary`].
         value: ValueId,
     },
     /// The divisor of this index `/` or `%` is positive; it is an expression of dimensions alone.
@@ -221,6 +221,52 @@ pub struct Online {
     pub safe: ValueId,
     /// The correction and the term of each sum.
     pub sums: Vec<(ValueId, ValueId)>,
+    /// If it takes in blocks of terms: what stages in its loop hold of one.
+    pub blocks: Option<Blocks>,
+}
+
+impl Online {
+    /// The operation of the extreme.
+    pub fn takes(&self, algorithm: &Algorithm) -> Binary {
+        let Value::Fold { states, .. } = algorithm.values[self.fold as usize] else { return Binary::Max };
+        let first = algorithm.folds[states.range()].first().map(|state| algorithm.values[state.step as usize]);
+        match first {
+            Some(Value::Binary(op, ..)) => op,
+            _ => Binary::Max,
+        }
+    }
+}
+
+/// What stages hold of a block of terms of an [`Online`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blocks {
+    /// The equation of the extreme of a block.
+    pub extreme: u16,
+    /// That of the sum whose elements are those of the fold.
+    pub product: u16,
+    /// Its number among the sums.
+    pub number: usize,
+    /// How the fold reads the extreme of a block.
+    pub taken: ValueId,
+    /// How it reads each sum of a block.
+    pub sums: Vec<ValueId>,
+    /// If the range of terms depends on the element: which scores are of terms.
+    pub masked: Option<Masked>,
+    /// How many blocks all terms have, over dimensions.
+    pub count: IndexId,
+}
+
+/// Scores that are those of no term where the range of an element ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Masked {
+    /// The equation of the scores.
+    pub scores: u16,
+    /// Whether a score is of a term: in the axes of its equation, and where others read it.
+    pub of_scores: ValueId,
+    /// The same.
+    pub of_readers: ValueId,
+    /// The score of no term.
+    pub none: ValueId,
 }
 
 /// An equation that is computed where it is read.
@@ -317,7 +363,8 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         return None;
     }
     range::infer(&signature, &plan, &mut nodes, &sites, diags);
-    in_place::check(&signature, &plan, &nodes, &sites, diags);
+    let scheduled: Vec<&str> = kernel.items.iter().filter_map(|item| Some(item.scheduled()?.0.text.as_str())).collect();
+    in_place::check(&signature, &plan, &nodes, (&sites, &scheduled), diags);
     let definition = Definition {
         name: kernel.name.clone(),
         attributes: kernel.attributes.clone(),

@@ -59,7 +59,10 @@ impl Context<'_> {
         let first = axes.first().copied();
         let run = self.nodes.axis_list(axes);
         let order = match operands {
-            Some(operands) => Order::Dot { operands, promote: self.promotion(reduction, operands)? },
+            Some(operands) => {
+                let online = order? == Order::Online;
+                Order::Dot { operands, promote: self.promotion(reduction, operands)?, online }
+            }
             None => order?,
         };
         let value = self.nodes.value(Value::Reduce { op, order, axes: run, body }, element, span);
@@ -72,8 +75,9 @@ impl Context<'_> {
     fn order(&mut self, reduction: &ast::Reduction) -> Option<Order> {
         let Some(order) = &reduction.order else { return Some(Order::Free) };
         let is_online = order.value == ast::ReductionOrder::Online;
-        if !matches!(reduction.kind.value, ast::ReductionKind::Sum | ast::ReductionKind::Prod)
-            || is_online && reduction.kind.value != ast::ReductionKind::Sum
+        let is_dot = is_online && reduction.kind.value == ast::ReductionKind::Dot;
+        if !is_dot && !matches!(reduction.kind.value, ast::ReductionKind::Sum | ast::ReductionKind::Prod)
+            || is_online && reduction.kind.value == ast::ReductionKind::Prod
         {
             let (order_word, kind) = (order.value.as_str(), reduction.kind.value.as_str());
             self.diags.report(OrderWithoutEffect { order: order_word, reduction: kind, span: order.span });
@@ -126,7 +130,7 @@ impl Context<'_> {
                 self.diags.report(DotType { element: expected, span: body.span });
             } else {
                 let place = TypeMismatchAt::Operands { op: "*", left: a.span, right: b.span };
-                self.diags.report(TypeMismatch { place, expected, found, span: body.span });
+                self.diags.report(TypeMismatch { place, expected, found, span: body.span, literal: None });
             }
             return None;
         };

@@ -74,7 +74,7 @@ impl Context<'_> {
         let found = self.nodes.element(value);
         match expected {
             Some(expected) if expected != found => {
-                self.diags.report(TypeMismatch { place, expected, found, span: expr.span });
+                self.diags.report(TypeMismatch { place, expected, found, span: expr.span, literal: None });
                 None
             }
             _ => Some(value),
@@ -184,7 +184,12 @@ impl Context<'_> {
         let (expected, found) = (self.nodes.element(left), self.nodes.element(right));
         if expected != found {
             let place = TypeMismatchAt::Operands { op, left: a.span, right: b.span };
-            self.diags.report(TypeMismatch { place, expected, found, span: a.span.to(b.span) });
+            // Of two with suffixes, either could be meant.
+            let literal = match [bare(a, found), bare(b, expected)] {
+                [Some(_), Some(_)] => None,
+                [one, other] => one.or(other),
+            };
+            self.diags.report(TypeMismatch { place, expected, found, span: a.span.to(b.span), literal });
             return None;
         }
         Some((left, right))
@@ -307,7 +312,7 @@ impl Context<'_> {
         let (expected, found) = (self.nodes.element(then), self.nodes.element(otherwise));
         if expected != found {
             let place = TypeMismatchAt::Branches { then: parts.then.span };
-            self.diags.report(TypeMismatch { place, expected, found, span: parts.otherwise.span });
+            self.diags.report(TypeMismatch { place, expected, found, span: parts.otherwise.span, literal: None });
             return None;
         }
         Some(self.nodes.value(Value::Select(condition?, then, otherwise), expected, span))
@@ -410,7 +415,7 @@ impl Context<'_> {
             let found = self.nodes.element(value);
             if found != element {
                 let place = TypeMismatchAt::Argument { function: function.name, first: call.args[lead].span };
-                self.diags.report(TypeMismatch { place, expected: element, found, span: arg.span });
+                self.diags.report(TypeMismatch { place, expected: element, found, span: arg.span, literal: None });
                 return None;
             }
         }
@@ -435,4 +440,14 @@ fn literal_text(kind: &ast::ExprKind, negative: bool) -> String {
         _ => "nan".to_owned(),
     };
     if negative { format!("-{text}") } else { text }
+}
+
+/// A literal without its suffix, if it can have another type.
+fn bare(literal: &ast::Expr, other: ElementType) -> Option<(Span, String)> {
+    let text = match &literal.kind {
+        ast::ExprKind::Float(literal) if literal.suffix.is_some() && other.is_float() => literal.digits.clone(),
+        ast::ExprKind::Int(literal) if literal.suffix.is_some() && other.is_integer() => literal.value.to_string(),
+        _ => return None,
+    };
+    Some((literal.span, text))
 }

@@ -3,6 +3,8 @@
 //!
 //! A stage is looked at when all that may read it has been: its region is what they ask for.
 
+use std::borrow::Cow;
+
 use tilewright_kernel::algorithm::{Algorithm, Source};
 use tilewright_sorted::SortedSet;
 
@@ -10,7 +12,7 @@ use super::asked::Asked;
 use super::attach::{self, Attach, Needs};
 use super::instance::About;
 use super::region_ops::{Chosen, laid_out};
-use super::{Stage, buffers, idle, index_of_dims};
+use super::{Stage, buffers, idle, index_of_dims, like_sum};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{Internal, NoInstance, NoPlace, NoSuchRegion, NotSupportedYet};
 use crate::domain::{AxisId, Binding, Unit};
@@ -38,7 +40,7 @@ pub(super) struct Inner<'a> {
     /// Who owns an instance, if that is said.
     owner: Option<Unit>,
     at: &'a ast::AxisRef,
-    ops: &'a [ast::Op],
+    ops: Cow<'a, [ast::Op]>,
     pub head: Span,
 }
 
@@ -190,7 +192,7 @@ fn one<'a>(
         ring: clauses.ring.as_ref().map(|ring| (&*ring.value, ring.span)),
         owner,
         at,
-        ops,
+        ops: like_sum::written_out(program, (equation, clauses.per.as_ref()), ops),
         head,
     })
 }
@@ -416,7 +418,7 @@ fn placed(
     }
     let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
-    let ops = Chosen::of(one.ops);
+    let ops = Chosen::of(&one.ops);
     let parts = needs.parts(&asked, &domain);
     let (region, run) = match parts.and_then(|parts| laid_out(&ops, &names, &parts, &facts)) {
         Ok(found) => found,

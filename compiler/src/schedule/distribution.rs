@@ -22,7 +22,7 @@ use crate::source::{Span, ast};
 
 use super::combine::{self, check_atomics, combining, reaches_blocks};
 use super::launch::Launch;
-use super::levels::{self, Finest, Level, Misfit, Misplaced};
+use super::levels::{self, Finest, Level, Misfit, Misplaced, Nests};
 use super::{Reduced, Role, Stage, digits, raster, role_name, split_k_stage};
 use crate::target;
 use crate::{
@@ -177,7 +177,9 @@ fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage]
     let is_own = own.iter().any(|at| stages[*at].distribution.levels.iter().any(Level::is_named));
     let needed = if is_own { threads } else { needed };
     let span = launch.map(|l| l.1);
-    let fits: Vec<bool> = own.iter().map(|at| check(&mut stages[*at], threads, needed, span, diags)).collect();
+    let nests = &mut Nests::default();
+    let mut fit = |at: &usize| check(&mut stages[*at], (threads, nests), needed, span, diags);
+    let fits: Vec<bool> = own.iter().map(&mut fit).collect();
     let stages = &*stages;
     let root = |at: usize| {
         std::iter::successors(Some(at), |at| stages[*at].attach.as_ref().map(|attach| attach.stage))
@@ -297,9 +299,15 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
 
 /// Checks one stage against the block and gives its levels their numbers; `needed` threads suffice for all stages.
 /// False if it does not fit.
-fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
+fn check(
+    stage: &mut Stage,
+    (threads, nests): (i128, &mut Nests),
+    needed: i128,
+    launch: Option<Span>,
+    diags: &mut Diagnostics,
+) -> bool {
     let mut levels = std::mem::take(&mut stage.distribution.levels);
-    let placed = fits(stage, &mut levels, (threads, launch), diags);
+    let placed = fits(stage, &mut levels, (threads, launch), nests, diags);
     stage.distribution.levels = levels;
     let Some(finest) = placed else { return false };
     stage.distribution.finest = Some(finest.threads);
@@ -350,6 +358,7 @@ fn fits(
     stage: &Stage,
     levels: &mut [Level],
     (threads, launch): (i128, Option<Span>),
+    nests: &mut Nests,
     diags: &mut Diagnostics,
 ) -> Option<Finest> {
     let d = &stage.distribution;
@@ -380,7 +389,8 @@ fn fits(
         diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span), role });
         return None;
     }
-    let placed = levels::place(&stage.program, levels, d.owner.threads().unwrap_or(threads), d.cluster);
+    let of = (d.owner.threads().unwrap_or(threads), d.cluster);
+    let placed = levels::place(&stage.program, levels, of, nests);
     let Misplaced { level, misfit, around: set, narrowed_by } = match placed {
         Ok(finest) => return Some(finest),
         Err(misplaced) => *misplaced,

@@ -22,6 +22,7 @@ use super::Stage;
 use super::accesses::StageRead;
 use super::apply::Apply;
 use super::roots::outermost_reductions;
+use super::stage::Reduced;
 use crate::diag::codes::{FactorLanes, NoSuchProduct, ProductProblem};
 use crate::domain::{AxisId, AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Var};
@@ -226,9 +227,11 @@ impl Mma {
 }
 
 impl Apply<'_> {
-    /// Applies `fragment`.
+    /// Applies `fragment`. Of terms in the place of columns, lanes of a row combine what they have.
     pub(super) fn fragment(&mut self, m: &ast::Name, n: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
-        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m"), (n, AxisKind::Data, 8, "n")];
+        let is_of_terms = self.domain.leaf(&n.text).is_some_and(|n| self.domain.axes[n].kind == AxisKind::Reduction);
+        let kind = if is_of_terms { AxisKind::Reduction } else { AxisKind::Data };
+        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m"), (n, kind, 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
         let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
         let serial: Vec<AxisId> = rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect();
@@ -236,6 +239,10 @@ impl Apply<'_> {
         self.innermost(&threads, &serial);
         for leaf in rows.tiles.into_iter().chain([columns.eights, rows.half]) {
             self.bind(leaf, Binding::Unroll(None), span, span);
+        }
+        if is_of_terms {
+            self.bind(columns.pair, Binding::Unroll(None), span, span);
+            self.reduced.push(Reduced { axis: columns.quad, by: ast::ReduceBy::Cta, span, word: None });
         }
     }
 

@@ -3,6 +3,8 @@
 //! Which threads run which iteration is decided by the sets of `collectives`; here is the closed form of those nests,
 //! as a [`layout`](crate::layout).
 
+use std::rc::Rc;
+
 use super::ownership::Holder;
 use crate::collectives::{
     self, Bind, LoopFault, Nest, NoClosedForm, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
@@ -201,13 +203,27 @@ pub(super) struct Finest {
     pub is_run: bool,
 }
 
+/// The places inside loops that were looked at: most stages of a kernel have the same ones around them.
+#[derive(Default)]
+pub(super) struct Nests(Vec<(Shape, Vec<Bind>, Rc<Nest>)>);
+
+impl Nests {
+    /// That of a loop inside of others.
+    fn get(&self, shape: Shape, around: &[Bind], own: &Bind) -> Option<Rc<Nest>> {
+        let is_it = |known: &&(Shape, Vec<Bind>, Rc<Nest>)| {
+            known.0 == shape && known.1.split_last().is_some_and(|(last, outer)| last == own && outer == around)
+        };
+        self.0.iter().find(is_it).map(|known| known.2.clone())
+    }
+}
+
 /// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has
 /// clusters of so many blocks.
 pub(super) fn place(
     program: &Program,
     levels: &mut [Level],
-    threads: i128,
-    cluster: u32,
+    (threads, cluster): (i128, u32),
+    nests: &mut Nests,
 ) -> Result<Finest, Box<Misplaced>> {
     // Units of the kernel's own may be made of blocks: each block runs its own iterations of the loop around all
     // levels. Of others, every block has the same.
@@ -220,7 +236,7 @@ pub(super) fn place(
         binds.push(Bind::each(blocks, collectives::Unit::cta()));
     }
     let outside = binds.len();
-    let mut nest = Nest::of(shape, &binds).unwrap_or_else(|_| Nest::top(shape));
+    let mut nest = Rc::new(Nest::of(shape, &binds).unwrap_or_else(|_| Nest::top(shape)));
     for (at, level) in levels.iter().enumerate() {
         let misplaced = |misfit, around, narrowed_by: Option<usize>| {
             let narrowed_by = narrowed_by.and_then(|step| step.checked_sub(outside));
@@ -240,7 +256,11 @@ pub(super) fn place(
         let inside = |bind: &Bind| {
             nest.inside(bind).or_else(|_| collectives::place(shape, &[&binds[..], std::slice::from_ref(bind)].concat()))
         };
-        let found = if own == all { inside(&own) } else { inside(&all).and_then(|_| inside(&own)) };
+        let found = match nests.get(shape, &binds, &own) {
+            Some(known) if own == all => Ok(known),
+            _ if own == all => inside(&own).map(Rc::new),
+            _ => inside(&all).and_then(|_| inside(&own)).map(Rc::new),
+        };
         nest = match found {
             Ok(nest) => nest,
             Err(refused) => {
@@ -258,7 +278,11 @@ pub(super) fn place(
                 return Err(misplaced(misfit, refused.threads, refused.narrowed_by));
             }
         };
+        let is_new = nests.get(shape, &binds, &own).is_none();
         binds.push(own);
+        if is_new {
+            nests.0.push((shape, binds.clone(), nest.clone()));
+        }
     }
     let finest = nest.first();
     let finest = Finest {
@@ -319,7 +343,7 @@ fn number_own(
 
 #[cfg(test)]
 mod tests {
-    use super::{Holder, Level, Nest, Shape, digits, place};
+    use super::{Holder, Level, Nest, Nests, Shape, digits, place};
     use crate::diag::Diagnostics;
     use crate::domain::{AxisId, Binding, Numbers, Part, PartOf, Unit};
     use crate::layout::Layout;
@@ -379,7 +403,8 @@ mod tests {
             };
             let mut levels: Vec<Level> = list.iter().enumerate().map(level).collect();
             let binds: Vec<_> = levels.iter().map(|l| l.bind(&program, false).expect("a unit")).collect();
-            let finest = place(&program, &mut levels, *block, 1).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
+            let finest = place(&program, &mut levels, (*block, 1), &mut Nests::default())
+                .unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
             let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
             assert_eq!(finest.threads, i128::from(nest.first().count()));
             let layout = Layout::new(digits(&levels), vec![(Holder::Thread, *block)]);

@@ -203,7 +203,7 @@ impl Classes {
 
 /// The axes of equation `own` that index the same dimension of a tensor as exactly one axis of equation `other` does,
 /// each with that one; through all tensors that equations read at bare axes.
-fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
+pub(super) fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
     let mut classes = Classes::default();
     for (position, equation) in algorithm.equations.iter().enumerate() {
         let components = &algorithm.components[equation.components.range()];

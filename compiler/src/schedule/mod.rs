@@ -10,7 +10,8 @@
 //! | `stage`, `roots` | one scheduled equation; the axes that it starts from |
 //! | `compute_at`, `instance` | stages inside the loops of others: what their clauses say; what an instance is made from |
 //! | `attach`, `asked`, `region_ops` | where each stands, and the region that is needed there; what readers ask for; what its ops say of that |
-//! | `apply`, `like`, `loops` | the ops of one schedule; those of another one replayed; the order of loops |
+//! | `apply`, `like`, `like_sum`, `loops` | the ops of one schedule; those of another one replayed, or of a sum of products repeated; the order of loops |
+//! | `neighbours` | ops that give neighbouring elements to neighbouring threads |
 //! | `online` | loops that run twice, for an extreme and for the sums that follow it |
 //! | `range` | ranges that other axes decide |
 //! | `fragment` | the axes of products of tensor cores |
@@ -42,7 +43,9 @@ mod instance;
 mod launch;
 mod levels;
 mod like;
+mod like_sum;
 mod loops;
+pub mod neighbours;
 mod online;
 mod ownership;
 mod range;

@@ -6,7 +6,7 @@
 
 use super::levels;
 use super::{Distribution, Stage};
-use crate::domain::{AxisId, AxisKind, Domain, Symbolic, Unit, alike};
+use crate::domain::{Axis, AxisId, AxisKind, Domain, Symbolic, Unit, alike};
 use crate::extent::{Expr, Facts, Var, collapse};
 use crate::layout::{self, Layout, Path};
 
@@ -114,9 +114,19 @@ pub(super) fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
 /// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
 pub fn register_loops(stage: &Stage) -> Vec<(AxisId, i128)> {
     let axes = &stage.domain.axes;
-    let own = |leaf: &&AxisId| axes[**leaf].binding.is_sequential() && axes[**leaf].kind == AxisKind::Data;
-    let most = |leaf: AxisId| stage.facts.upper_bound(&axes[leaf].extent).unwrap_or(i128::MAX).max(1);
-    stage.domain.leaves.iter().filter(own).map(|leaf| (*leaf, most(*leaf))).collect()
+    let own = stage.domain.leaves.iter().filter(|leaf| is_of_registers(&axes[**leaf]));
+    own.map(|leaf| (*leaf, most(&axes[*leaf], &stage.facts))).collect()
+}
+
+/// Whether the iterations of an axis are registers.
+fn is_of_registers(axis: &Axis) -> bool {
+    axis.binding.is_sequential() && axis.kind == AxisKind::Data
+}
+
+/// The most iterations that an axis has.
+fn most(axis: &Axis, facts: &Facts) -> i128 {
+    let most = axis.extent.as_constant().or_else(|| facts.upper_bound(&axis.extent));
+    most.unwrap_or(i128::MAX).max(1)
 }
 
 /// The same as digits of a register's number.
@@ -167,7 +177,7 @@ pub fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr>
     // Every element is in the instance: what is told apart by one iteration is in this one, whatever the index looks
     // like.
     let is_one = |extent: &Expr| stage.facts.upper_bound(extent).is_some_and(|most| most <= 1);
-    let value = |(axis, e): (&crate::domain::Axis, &Expr)| match is_one(&axis.extent) {
+    let value = |(axis, e): (&Axis, &Expr)| match is_one(&axis.extent) {
         true => Expr::constant(0),
         false => collapse(&facts.normal(e), range),
     };
@@ -186,18 +196,23 @@ pub enum Register {
     Unknown,
 }
 
-/// The register that holds the element at these leaves (see [`leaves_at`]), where the loops that are written out are in
-/// the iterations that `present` puts in place of them.
+/// The register that holds the element at these leaves (see [`leaves_at`]), where `present` is the number that an
+/// expression is in the present iterations of the loops that are written out.
 ///
-/// `check` has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into
-/// the indices: where an instance begins depends on the same loops.
-pub fn register(stage: &Stage, leaves: &[Expr], present: &dyn Fn(&Expr) -> Expr) -> Register {
-    let (mut number, mut is_inside) = (0, true);
-    for digit in register_digits(stage) {
-        let at = stage.domain.leaves.iter().position(|leaf| Some(*leaf) == digit.source);
-        let Some(value) = at.and_then(|at| present(&leaves[at]).as_constant()) else { return Register::Unknown };
-        is_inside &= (0..digit.extent).contains(&value);
-        number += value * digit.stride;
+/// `check` has seen that the leaves depend on such loops alone. Their numbers are put into these very expressions, and
+/// not into the indices: where an instance begins depends on the same loops.
+pub fn register(stage: &Stage, leaves: &[Expr], present: &dyn Fn(&Expr) -> Option<i128>) -> Register {
+    let (mut number, mut stride, mut is_inside) = (0_i128, 1_i128, true);
+    // The loops of `register_loops`, the innermost first.
+    for (at, leaf) in stage.domain.leaves.iter().enumerate().rev() {
+        let axis = &stage.domain.axes[*leaf];
+        if !is_of_registers(axis) {
+            continue;
+        }
+        let (extent, Some(value)) = (most(axis, &stage.facts), present(&leaves[at])) else { return Register::Unknown };
+        is_inside &= 0 <= value && value < extent;
+        number = number.saturating_add(value.saturating_mul(stride));
+        stride = stride.saturating_mul(extent);
     }
     match usize::try_from(number) {
         Ok(number) if is_inside => Register::Number(number),

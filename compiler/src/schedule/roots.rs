@@ -149,9 +149,22 @@ impl Roots {
             // Nobody says how terms whose range depends on the element are distributed: then a loop takes just these.
             let is_named = |a: &AlgorithmAxis| range::is_named(ops, &algorithm.axes[*a as usize].name);
             let mut roots = self.clone();
+            let before = roots.limits.len();
             let added = (list.iter().all(of_dims) || list.iter().any(is_named))
                 && list.iter().all(|axis| roots.add(program, facts, *axis, AxisKind::Reduction).is_some());
             if added {
+                // Blocks past the end of an element's range have no term of it; past that of all there is nothing.
+                let own = program.online.iter().find(|online| online.fold == only);
+                if let Some(blocks) = own.and_then(|online| online.blocks.as_ref())
+                    && let Some(count) = index_of_dims(algorithm, blocks.count)
+                    && let Some((_, extent, _)) = roots.axes.last_mut()
+                {
+                    roots.limits.truncate(before);
+                    let count = facts.normal(&count);
+                    if facts.lower_bound(&count.sub(extent)).is_none_or(|left| left < 0) {
+                        *extent = extent.minimum(&count);
+                    }
+                }
                 *self = roots;
                 reduction = Some(only);
             }

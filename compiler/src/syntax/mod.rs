@@ -52,7 +52,7 @@
 //!            | "reorder" some(NAME)
 //!            | "resize" NAME "by" "(" expr "," expr ")" "->" NAME
 //!            | "swizzle" NAME "," NAME "by" "xor" "->" NAME "," NAME
-//!            | "bind" some(NAME) ":" [expr] NAME [range] {"raster" "(" list(NAME ":" expr) ")" | "alternate"}
+//!            | "bind" some(NAME) ":" [expr] NAME [range] ["raster" "(" list(NAME ":" expr) ")"]
 //!            | "vectorize" NAME
 //!            | "unroll" NAME ["by" expr]
 //!            | "reduce" some(NAME) ["by" ("warp" | "cta" | "cluster" | "grid" | "atomic")]

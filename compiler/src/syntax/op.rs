@@ -1,7 +1,7 @@
 //! Schedule ops: what stands between the braces of `schedule` and `stage`.
 
 use super::cursor::{Parse, Parser, Reported};
-use crate::diag::codes::{Expected, Named, UnknownWord, WordSet};
+use crate::diag::codes::{Expected, Foreign, Named, UnknownWord, WordSet};
 use crate::source::ast::{
     AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind, SplitSide,
     SwizzleFunction,
@@ -143,6 +143,18 @@ impl Parser<'_> {
         Ok(OpKind::Swizzle { x, y, function, x_into, y_into })
     }
 
+    /// `thread.x`, as in CUDA.
+    fn unit_dimension<T>(&mut self, unit: &Name) -> Parse<T> {
+        let known = match unit.text.as_str() {
+            "thread" | "threadIdx" => Some("thread"),
+            "grid" | "block" | "blockIdx" => Some("grid"),
+            _ => None,
+        };
+        self.bump();
+        let span = if self.word().is_some() { unit.span.to(self.bump()) } else { unit.span };
+        self.foreign(Foreign::UnitDimension(known), span)
+    }
+
     fn bind(&mut self) -> Parse<OpKind> {
         let axes = self.axes()?;
         self.expect_operator(":")?;
@@ -155,12 +167,14 @@ impl Parser<'_> {
                 && !self.is_operator_at(2, ".."));
         let scale = if scaled { Some(self.expr()?) } else { None };
         let unit = self.name(Named::Unit)?;
+        if self.is_operator_at(0, ".") {
+            return self.unit_dimension(&unit);
+        }
         let ranged = self.literal().is_some()
             || self.is_open(Delimiter::Paren)
             || (self.word().is_some() && (self.is_operator_at(1, "..") || self.is_operator_at(1, "..=")));
         let range = if ranged { Some(self.range()?) } else { None };
-        let (mut raster, mut alternate) = (None, None);
-        let (mut raster_at, mut alternate_at) = (None, None);
+        let (mut raster, mut raster_at) = (None, None);
         while let Some(word) = self.word() {
             let span = self.here();
             match word {
@@ -173,20 +187,16 @@ impl Parser<'_> {
                     })?;
                     self.once(&mut raster, &mut raster_at, "raster", span, groups);
                 }
-                "alternate" => {
-                    self.bump();
-                    self.once(&mut alternate, &mut alternate_at, "alternate", span, span);
-                }
                 _ if OPS.contains(&word) => break,
                 _ => {
-                    let known = &["raster", "alternate"];
+                    let known = &["raster"];
                     let word = word.to_owned();
                     self.diagnostics.report(UnknownWord { set: WordSet::BindOption, word, span, known });
                     return Err(Reported);
                 }
             }
         }
-        Ok(OpKind::Bind { axes, scale, unit, range, raster: raster.unwrap_or_default(), alternate })
+        Ok(OpKind::Bind { axes, scale, unit, range, raster: raster.unwrap_or_default() })
     }
 
     fn unroll(&mut self) -> Parse<OpKind> {

@@ -114,7 +114,8 @@ pub fn stage_copies(
     if map.bytes > SHARED_BYTES
         && let Some(largest) = program.stages.iter().max_by_key(size)
     {
-        let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring)).collect();
+        let sizes = |s: &Staged| s.axes.iter().map(|axis| axis.region.extent).collect();
+        let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring, sizes(s))).collect();
         let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, global: false, span });
     }

@@ -19,7 +19,7 @@ use crate::program::expressions;
 use crate::region::NotATile;
 use crate::schedule::MOST_SLOTS;
 use crate::source::Span;
-use tilewright_kernel::tensor_map::Fault;
+use tilewright_kernel::tensor_map::{Fault, Swizzle};
 
 /// Steps that a search for sizes may take.
 const STEPS: u64 = 20_000;
@@ -180,7 +180,12 @@ impl One<'_> {
                     Fault::Rank(_) => "merge axes of the view that are contiguous to each other, or give them one box",
                     Fault::Box { .. } => "box the axis by at most 256: several boxes make an instance",
                     Fault::InnerBoxGranule { .. } => "box by a multiple of 16 bytes",
-                    Fault::InnerBoxSpan { .. } => "box by less, or use a wider swizzle",
+                    Fault::InnerBoxSpan { bytes, .. } if bytes <= Swizzle::B128.span() => {
+                        "box by less, or use a wider swizzle"
+                    }
+                    Fault::InnerBoxSpan { .. } => {
+                        "box by at most 128 bytes, the widest span of a swizzle; several boxes make an instance"
+                    }
                     Fault::ElementStride { .. } => "tile by at most 8",
                     Fault::InnerElementStride(_) => "tile another axis: this one is copied without gaps",
                     _ => "box by less",

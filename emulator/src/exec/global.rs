@@ -1,5 +1,7 @@
 //! Global memory: bounds by region, alignment, initialisation, races, sectors, and the data.
 
+use tilewright_kernel::sectors;
+
 use super::Warp;
 use super::elements::{Pattern, get, put};
 use super::env::{Cx, Env, Facts, Halt};
@@ -350,9 +352,9 @@ fn count_sectors(env: &mut Env<'_>, request: &Request<'_>) {
     let traffic = &mut env.counters.global;
     request.count(traffic);
     if pattern.contiguous || pattern.is_uniform() {
-        let end = pattern.greatest.saturating_add(total);
-        traffic.transactions += (end - 1) / 32 - pattern.least / 32 + 1;
-        traffic.ideal_transactions += (end - pattern.least).div_ceil(32);
+        let (touched, least) = sectors::run(pattern.least, pattern.greatest.saturating_add(total));
+        traffic.transactions += touched;
+        traffic.ideal_transactions += least;
         return;
     }
     scattered_sectors(env, request);
@@ -364,22 +366,14 @@ fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
     // Lanes that read one address need its bytes once.
     let traffic = &mut env.counters.global;
     let mut starts = [0; LANES];
-    let (mut count, mut sorted) = (0, true);
+    let mut count = 0;
     for lane in lanes(request.run) {
-        let address = request.address(lane);
-        sorted &= count == 0 || starts[count - 1] <= address;
-        starts[count] = address;
+        starts[count] = request.address(lane);
         count += 1;
     }
-    let starts = &mut starts[..count];
-    if !sorted {
-        starts.sort_unstable();
-    }
-    let distinct = |pairs: std::slice::Windows<'_, u64>, shift: u32| {
-        1 + pairs.filter(|pair| pair[0] >> shift != pair[1] >> shift).count() as u64
-    };
-    traffic.transactions += distinct(starts.windows(2), 5);
-    traffic.ideal_transactions += (distinct(starts.windows(2), 0) * total).div_ceil(32);
+    let (touched, least) = sectors::scattered(&mut starts[..count], total);
+    traffic.transactions += touched;
+    traffic.ideal_transactions += least;
 }
 
 /// The finding of a race between two CTAs that nothing orders.

@@ -38,6 +38,16 @@ driver! {
         with(|machine, _| machine.event_query(number(event)))
     }
 
+    fn cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) -> Status {
+        with(|machine, _| match machine.event_elapsed(number(start), number(end)) {
+            Ok(found) => {
+                give(milliseconds, found);
+                SUCCESS
+            }
+            Err(status) => status,
+        })
+    }
+
     fn cuEventDestroy_v2(event: Handle) -> Status {
         with_done(|machine, _| machine.event_destroy(number(event)))
     }
@@ -80,6 +90,10 @@ driver! {
         with_done(|machine, context| {
             machine.copy_out(host.expose_provenance(), device, bytes, number(stream), context);
         })
+    }
+
+    fn cuMemcpyDtoDAsync_v2(target: u64, source: u64, bytes: usize, stream: Handle) -> Status {
+        with_done(|machine, context| machine.copy_between(target, source, bytes, number(stream), context))
     }
 
     fn cuMemsetD8Async(device: u64, value: u8, bytes: usize, stream: Handle) -> Status {

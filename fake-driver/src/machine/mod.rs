@@ -59,6 +59,8 @@ enum Op {
     FromHost(u64, usize, usize),
     /// Host address, device address, bytes.
     ToHost(usize, u64, usize),
+    /// Device addresses, of the target first, and bytes.
+    Between(u64, u64, usize),
     Fill(u64, u8, u64),
     Allocate(u64),
     Free(u64),

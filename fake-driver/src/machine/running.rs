@@ -102,6 +102,13 @@ impl Machine {
                 self.fault(copied.is_err(), ILLEGAL_ADDRESS);
                 copy_to_host(host, &data);
             }
+            Op::Between(target, source, bytes) => {
+                self.present(target, "a copy");
+                self.present(source, "a copy");
+                let mut data = vec![0; bytes];
+                let copied = self.memory.read(source, &mut data).and_then(|()| self.memory.write(target, &data));
+                self.fault(copied.is_err(), ILLEGAL_ADDRESS);
+            }
             Op::Fill(device, value, bytes) => {
                 self.present(device, "a fill");
                 let filled = self.memory.fill(device, bytes, value);

@@ -121,6 +121,21 @@ impl Machine {
         self.push(stream, context, Op::ToHost(host, device, bytes));
     }
 
+    pub(crate) fn copy_between(&mut self, target: u64, source: u64, bytes: usize, stream: u64, context: u64) {
+        self.push(stream, context, Op::Between(target, source, bytes));
+    }
+
+    /// Recordings are numbered in the order of the calls; here, each takes a millisecond.
+    pub(crate) fn event_elapsed(&mut self, start: u64, end: u64) -> Result<f32, Status> {
+        let [start, end] = [start, end].map(|event| self.event(event).1);
+        match (start, end) {
+            (Some(start), Some(end)) if [start, end].iter().all(|r| self.recorded.contains(r)) => {
+                Ok(end as f32 - start as f32)
+            }
+            _ => Err(NOT_READY),
+        }
+    }
+
     pub(crate) fn fill(&mut self, device: u64, value: u8, bytes: u64, stream: u64, context: u64) {
         self.push(stream, context, Op::Fill(device, value, bytes));
     }

@@ -56,7 +56,7 @@ impl Entry<'_> {
             UnaryOp::RoundEven => format!("cvt.rni.{scalar}.{scalar}"),
             UnaryOp::Sqrt => format!("sqrt.rn.{scalar}"),
             UnaryOp::Recip => format!("rcp.rn.{scalar}"),
-            UnaryOp::Exp2Approx => "ex2.approx.f32".to_owned(),
+            UnaryOp::Exp2Approx => "ex2.approx.ftz.f32".to_owned(),
             UnaryOp::Log2Approx => "lg2.approx.f32".to_owned(),
             UnaryOp::SinApprox => "sin.approx.f32".to_owned(),
             UnaryOp::CosApprox => "cos.approx.f32".to_owned(),

@@ -8,9 +8,8 @@ use tilewright_kernel::target::WARPGROUP;
 use tilewright_kernel::tensor_map::ENCODED_BYTES;
 use tilewright_ptx::{
     Address, Block, BuildError, Directive, Function, FunctionBuilder, Guard, Immediate, Inst, LabelId, Operand, RegId,
-    ScalarType, SpecialReg, Symbol,
+    Requirement, ScalarType, SpecialReg, Symbol,
 };
-use tilewright_sorted::SortedMap;
 
 use super::EmitError;
 use super::roles::InRole;
@@ -58,8 +57,6 @@ pub(super) struct Entry<'a> {
     pub(super) arrives: Option<(RegId, RegId)>,
     /// The address of the shared memory that the launch provides, if it is kept.
     pub(super) shared_start: Option<(Symbol, RegId)>,
-    /// An instruction of each mnemonic so far, without operands.
-    mnemonics: SortedMap<String, Inst>,
     /// The first instruction that the table does not take.
     error: Option<BuildError>,
     /// What effects are subject to, in a branch that is predicated.
@@ -73,7 +70,11 @@ pub(super) struct Entry<'a> {
 }
 
 /// Emits an entry point of a verified kernel; `dynamic` is the shared memory that the launch provides, if it does.
-pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) -> Result<Function, EmitError> {
+pub(super) fn emit_entry(
+    kernel: &Kernel,
+    file: u32,
+    dynamic: Option<Symbol>,
+) -> Result<(Function, Requirement), EmitError> {
     let mut f = FunctionBuilder::entry(kernel.signature.name.as_str());
     f.directive(Directive::Reqntid(vec![kernel.signature.threads, 1, 1]));
     // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs
@@ -105,7 +106,6 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         sums: Vec::new(),
         arrives: None,
         shared_start: None,
-        mnemonics: SortedMap::new(),
         error: None,
         guard: None,
         role: None,
@@ -124,7 +124,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
     if let Some(error) = entry.error {
         return Err(EmitError::Build(error));
     }
-    entry.f.finish(entry.block).map_err(EmitError::Build)
+    entry.f.finish_chosen(entry.block).map_err(EmitError::Build)
 }
 
 /// Declares the `.param` of an argument; its name says what it is, as far as PTX's identifiers allow.
@@ -188,19 +188,10 @@ impl Entry<'_> {
         self.add(mnemonic, operands.into_iter().collect(), guard);
     }
 
-    /// Adds an instruction. A mnemonic is looked up once: the function's builder chooses forms again, and checks every
-    /// operand, when the types of all registers are known.
+    /// Adds an instruction.
     pub(super) fn add(&mut self, mnemonic: &str, operands: Vec<Operand>, guard: Option<Guard>) {
-        if let Some(known) = self.mnemonics.get(mnemonic) {
-            let Inst { op, form, ref modifiers, .. } = *known;
-            self.block.push(Inst { guard, op, form, modifiers: modifiers.clone(), operands, line: 0 });
-            return;
-        }
-        match tilewright_ptx::inst(mnemonic, operands) {
-            Ok(inst) => {
-                self.mnemonics.insert(mnemonic.to_owned(), Inst { operands: Vec::new(), ..inst.clone() });
-                self.block.push(Inst { guard, ..inst });
-            }
+        match self.f.inst(mnemonic, operands) {
+            Ok(inst) => self.block.push(Inst { guard, ..inst }),
             Err(error) => {
                 self.error.get_or_insert(error);
             }
@@ -210,7 +201,12 @@ impl Entry<'_> {
     /// An instruction whose first operand is a fresh register of this type: the result.
     pub(super) fn result<const N: usize>(&mut self, mnemonic: &str, ty: ScalarType, sources: [Operand; N]) -> RegId {
         let register = self.f.reg(ty);
-        self.emit(mnemonic, std::iter::once(register.into()).chain(sources));
+        let mut operands = Vec::with_capacity(N + 1);
+        operands.push(register.into());
+        for source in sources {
+            operands.push(source);
+        }
+        self.add(mnemonic, operands, None);
         register
     }
 
@@ -282,6 +278,11 @@ impl Entry<'_> {
                     self.pack_factors(&statements[at + 1..]);
                 }
                 StatementKind::Wgmma(_) | StatementKind::MmaSync(_) => {}
+                // Barriers that come before what a group reads stand behind its fence, and change no variable.
+                StatementKind::BarSync
+                | StatementKind::BarSyncWarpgroup
+                | StatementKind::BarWarpSync
+                | StatementKind::FenceProxyAsync => {}
                 _ => self.factors.clear(),
             }
             self.statement(statement);

@@ -111,7 +111,7 @@ pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
 /// # Errors
 /// See [`EmitError`].
 pub fn emit_unverified(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
-    Ok(built(kernels, source)?.finish_unverified())
+    Ok(built(kernels, source)?.finish_as_said())
 }
 
 fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
@@ -130,7 +130,9 @@ fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
     let dynamic = alignment.map(|most| module.dynamic_shared("shared_memory", u32::try_from(most).unwrap_or(1024)));
     for (entry, kernel) in kernels.iter().enumerate() {
         verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
-        module.function(entry::emit_entry(kernel, file, dynamic)?);
+        let (function, need) = entry::emit_entry(kernel, file, dynamic)?;
+        module.function(function);
+        module.need(need);
     }
     Ok(module)
 }

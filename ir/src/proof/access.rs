@@ -265,7 +265,7 @@ impl Run<'_> {
         let (row, threads) = (&mut self.me.values[value.index()], self.threads);
         match row {
             Row::Each(all) => all[thread] = known,
-            Row::Same(_) => row.replace(threads, |at, old| if at == thread { known } else { old }),
+            _ => row.replace(threads, |at, old| if at == thread { known } else { old }),
         }
     }
 

@@ -55,7 +55,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `run`, `agent` | agents in turn, statement by statement |
-//! | `row` | values of all threads |
+//! | `row`, `line` | values of all threads; those that have a pattern |
 //! | `access`, `copies`, `global`, `shared`, `blocks` | accesses, by threads and by the accelerator; tensors; buffers of a block; memory that blocks share |
 //! | `order` | what agents know of each other, and what separates accesses |
 //! | `products` | products of matrices, by tensor cores |
@@ -86,6 +86,7 @@ mod blocks;
 mod copies;
 mod global;
 mod launch;
+mod line;
 mod order;
 mod paths;
 mod products;

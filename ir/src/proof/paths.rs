@@ -271,7 +271,7 @@ impl Path<'_> {
 
     fn as_said(&self, id: ValueId, seen: Seen) -> Seen {
         let Some(known) = seen.known else { return seen };
-        match row::as_said(self.kernel.value(id), row::Row::Same(Some(known))).1 {
+        match row::as_said(self.kernel.value(id), row::Row::Same(Some(known)), &[]).1 {
             Some(outside) => {
                 let wraps = Some(outside).filter(|_| keeps_low_bits(self.kernel, id));
                 Seen { known: None, beyond: Some((id, outside)), wraps }

@@ -265,7 +265,7 @@ impl Run<'_> {
         for (n, variable) in sums {
             let mut row = match &self.me.variables[variable.index()] {
                 Row::Each(all) => all.clone(),
-                Row::Same(known) => vec![*known; self.threads],
+                row => (0..self.threads).map(|thread| row.of(thread)).collect(),
             };
             for thread in 0..threads {
                 let known = &mut row[first + thread as usize];

@@ -1,10 +1,14 @@
 //! Values of all threads: known integers, or unknown. Elements are known where they are integers or predicates that
 //! indices make; if the run has data, floats are terms of its algebra, and everything is known.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::agent::Active;
+use super::line::{Line, Sums};
 use super::values::Algebra;
 use crate::kernel_ir::{IndexOp, Kernel, Op, Range, Shift, Type, UnaryOp, Value, ValueId};
 
@@ -18,6 +22,8 @@ pub(super) enum Row {
     Same(Known),
     /// One each.
     Each(Vec<Known>),
+    /// Integers that have a pattern.
+    Line(Line),
 }
 
 impl Row {
@@ -27,14 +33,33 @@ impl Row {
         match self {
             Self::Same(value) => *value,
             Self::Each(values) => values[thread],
+            Self::Line(line) => line.get(thread),
         }
     }
 
-    /// The values, and how far from one thread's to the next one's.
-    fn by_threads(&self) -> (&[Known], usize) {
+    /// Integers of all threads that come to something.
+    pub fn of_integers(values: Vec<Known>, active: &Active) -> Self {
+        let (all, lanes) = (&values[..], &active.lanes[..]);
+        let mut thread = active.range.start;
+        while thread < active.range.end {
+            if lanes[thread] && all[thread].is_none() {
+                return Self::Each(values);
+            }
+            thread += 1;
+        }
+        match active.count {
+            0 => Self::Each(values),
+            _ => Line::new(values).map_or(Self::UNKNOWN, Self::Line),
+        }
+    }
+
+    /// The values of threads that come to something, and maybe of others, and how far from one thread's to the next
+    /// one's.
+    fn by_threads(&self, lanes: &[bool]) -> (Cow<'_, [Known]>, usize) {
         match self {
-            Self::Same(value) => (std::slice::from_ref(value), 0),
-            Self::Each(values) => (values, 1),
+            Self::Same(value) => (Cow::Borrowed(std::slice::from_ref(value)), 0),
+            Self::Each(values) => (Cow::Borrowed(values), 1),
+            Self::Line(line) => (Cow::Owned(line.each(lanes)), 1),
         }
     }
 
@@ -42,6 +67,22 @@ impl Row {
     pub fn replace(&mut self, threads: usize, with: impl Fn(usize, Known) -> Known) {
         let values = (0..threads).map(|thread| with(thread, self.of(thread))).collect();
         *self = Self::Each(values);
+    }
+}
+
+/// What the rows of a run are made from.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// The values of a row of which nothing is known.
+    nothing: Vec<Known>,
+    /// What patterns were added so far.
+    sums: RefCell<Sums>,
+}
+
+impl Pool {
+    /// For so many threads.
+    pub fn new(threads: usize) -> Self {
+        Self { nothing: vec![None; threads], sums: RefCell::default() }
     }
 }
 
@@ -75,16 +116,23 @@ pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
 
 /// Indices outside of what is said of them, or of their width, are unknown, and the first one of them: emission chooses
 /// instructions by what is said, so the machine has some other number there. Lowering says it only of values that
-/// matter; of others nothing may depend.
-pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
+/// matter; of others nothing may depend. `lanes` are the threads that come to it.
+pub(super) fn as_said(value: &Value, mut row: Row, lanes: &[bool]) -> (Row, Known) {
     let width = if value.ty == Type::I32 { Range::new(i64::from(i32::MIN), i64::from(i32::MAX)) } else { Range::ALL };
     let said = width.intersect(value.facts.range);
     if !value.ty.is_index() || said == Range::ALL {
         return (row, None);
     }
+    if let Row::Line(line) = &row {
+        if line.is_within(said.low, said.high) {
+            return (row, None);
+        }
+        row = Row::Each(line.each(lanes));
+    }
     let all = match &mut row {
         Row::Same(known) => std::slice::from_mut(known),
         Row::Each(all) => &mut all[..],
+        Row::Line(_) => return (row, None),
     };
     let mut beyond = None;
     // As in `pure`.
@@ -101,15 +149,60 @@ pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
     (row, beyond)
 }
 
-/// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it, and
-/// it has `nothing` for them.
+/// What an operation on indices makes of rows of which one has a pattern, without a look at each thread; none if it has
+/// to be looked.
+fn of_lines(op: Op, [a, b]: [&Row; 2], active: &Active, sums: &RefCell<Sums>) -> Option<Row> {
+    let line = match op {
+        Op::ConvertIndex(_) | Op::OfWarp(_) | Op::ToIndex(_) => return matches!(a, Row::Line(_)).then(|| a.clone()),
+        Op::Index(op, ..) => match (op, a, b) {
+            (IndexOp::Add, Row::Line(line), Row::Same(Some(by))) => line.shifted(*by),
+            (IndexOp::Add, Row::Same(Some(by)), Row::Line(line)) => line.shifted(*by),
+            (IndexOp::Sub, Row::Line(line), Row::Same(Some(by))) => line.shifted(by.checked_neg()?),
+            (IndexOp::Sub, Row::Same(Some(of)), Row::Line(line)) => line.scaled(-1)?.shifted(*of),
+            (IndexOp::Mul, Row::Line(line), Row::Same(Some(by))) => line.scaled(*by),
+            (IndexOp::Mul, Row::Same(Some(by)), Row::Line(line)) => line.scaled(*by),
+            (IndexOp::Add, Row::Line(a), Row::Line(b)) => a.plus(b, &mut sums.borrow_mut()),
+            (IndexOp::Sub, Row::Line(a), Row::Line(b)) => a.plus(&b.scaled(-1)?, &mut sums.borrow_mut()),
+            _ => None,
+        },
+        Op::CompareIndex(op, ..) => {
+            let said = match (a, b) {
+                (Row::Line(line), Row::Same(Some(with))) => line.compare(op, *with, active),
+                (Row::Same(Some(with)), Row::Line(line)) => line.compare(turned(op), *with, active),
+                _ => None,
+            };
+            return said.map(|said| Row::Same(Some(i64::from(said))));
+        }
+        Op::InRange(..) => {
+            let (Row::Line(line), Row::Same(Some(end))) = (a, b) else { return None };
+            let is_below = line.compare(Compare::Lt, *end, active)?;
+            let is_above = line.compare(Compare::Ge, 0, active)?;
+            return Some(Row::Same(Some(i64::from(is_above && is_below))));
+        }
+        _ => None,
+    };
+    line.map(Row::Line)
+}
+
+/// A comparison with its sides exchanged.
+const fn turned(op: Compare) -> Compare {
+    match op {
+        Compare::Lt => Compare::Gt,
+        Compare::Le => Compare::Ge,
+        Compare::Gt => Compare::Lt,
+        Compare::Ge => Compare::Le,
+        same => same,
+    }
+}
+
+/// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it,
+/// and it may have nothing for them.
 pub(super) fn pure(
     kernel: &Kernel,
     value: &Value,
     active: &Active,
-    nothing: &[Known],
     rows: &[Row],
-    algebra: Option<&Algebra>,
+    (algebra, pool): (Option<&Algebra>, &Pool),
 ) -> Row {
     let mut operands = [&Row::UNKNOWN; 3];
     let mut is_same = true;
@@ -121,8 +214,12 @@ pub(super) fn pure(
     if is_same {
         return Row::Same(one(kernel, value, [a.of(0), b.of(0), c.of(0)], algebra));
     }
-    let [(a, of_a), (b, of_b), (c, of_c)] = operands.map(Row::by_threads);
-    let mut all = nothing.to_vec();
+    if let Some(row) = of_lines(value.op, [a, b], active, &pool.sums) {
+        return row;
+    }
+    let [(a, of_a), (b, of_b), (c, of_c)] = operands.map(|row| row.by_threads(&active.lanes));
+    let (a, b, c) = (&a[..], &b[..], &c[..]);
+    let mut all = pool.nothing.clone();
     let results = &mut all[..];
     // Innermost of what macros run, without optimisation in users' builds: no iterators, and no calls for what most
     // operations are.
@@ -138,7 +235,7 @@ pub(super) fn pure(
             }
             thread += 1;
         }
-        return Row::Each(all);
+        return Row::of_integers(all, active);
     }
     // Threads that have nothing of their own yet have the same terms.
     let repeats = value.ty.element().is_some_and(ElementType::is_float);
@@ -242,7 +339,7 @@ fn index(op: IndexOp, a: Known, b: Known) -> Known {
     }
 }
 
-fn compare<T: Ord>(op: Compare, a: T, b: T) -> bool {
+pub(super) fn compare<T: Ord>(op: Compare, a: T, b: T) -> bool {
     match op {
         Compare::Eq => a == b,
         Compare::Ne => a != b,

@@ -52,7 +52,7 @@ const TWO_POW_MINUS_22: f64 = 1.0 / 4_194_304.0;
 const TWO_POW_MINUS_23: f64 = TWO_POW_MINUS_22 / 2.0;
 
 /// The bound of every math function, per type.
-pub const BOUNDS: [Bound; 23] = [
+pub const BOUNDS: [Bound; 24] = [
     Bound { function: Unary::Exp, ulp: 2.0, note: "overflows to inf, underflows gradually to 0", ..WHOLE },
     Bound { function: Unary::Log, ulp: 2.0, note: "log(±0) = -inf; NaN below 0", ..WHOLE },
     Bound { function: Unary::Sqrt, ulp: 0.5, note: "correctly rounded; sqrt(-0) = -0; NaN below 0", ..WHOLE },
@@ -73,8 +73,17 @@ pub const BOUNDS: [Bound; 23] = [
         function: Unary::ApproxExp,
         ulp: 2.0,
         relative: TWO_POW_MINUS_22,
+        absolute: f32::MIN_POSITIVE as f64,
         input: TWO_POW_MINUS_23,
-        note: "ex2.approx of x·log2(e): the error grows with |x|",
+        note: "ex2.approx of x·log2(e): the error grows with |x|; subnormal results are 0",
+        ..WHOLE
+    },
+    Bound {
+        function: Unary::ApproxExp2,
+        ulp: 1.0,
+        relative: TWO_POW_MINUS_22,
+        absolute: f32::MIN_POSITIVE as f64,
+        note: "ex2.approx; subnormal results are 0",
         ..WHOLE
     },
     Bound {

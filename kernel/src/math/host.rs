@@ -175,7 +175,8 @@ impl Single for Host<f32> {
         result
     }
     fn ex2_approx(&mut self, a: f32) -> f32 {
-        self.count(f64::from(a).exp2() as f32)
+        let power = f64::from(a).exp2() as f32;
+        self.count(if power.is_subnormal() { 0.0 } else { power })
     }
     fn lg2_approx(&mut self, a: f32) -> f32 {
         self.count(f64::from(a).log2() as f32)

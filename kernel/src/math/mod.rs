@@ -103,6 +103,7 @@ pub fn apply<O: Single>(function: Unary, o: &mut O, x: O::F) -> Option<O::F> {
         Unary::Sin => sin(o, x),
         Unary::Cos => cos(o, x),
         Unary::ApproxExp => approx::exp(o, x),
+        Unary::ApproxExp2 => o.ex2_approx(x),
         Unary::ApproxLog => approx::log(o, x),
         Unary::ApproxSqrt => approx::sqrt(o, x),
         Unary::ApproxRsqrt => approx::rsqrt(o, x),

@@ -51,8 +51,12 @@ pub struct Chain {
     pub steps: u32,
     /// Operations of its argument.
     pub scales: u32,
+    /// The narrower types that a `dot` rounds the exponential to.
+    pub casts: Vec<ElementType>,
     /// With which indices, in the axes of the sum, its term reads the extreme.
     pub places: Vec<IndexId>,
+    /// The axes of the sum that the extreme lacks.
+    pub more: Vec<AxisId>,
 }
 
 /// Why two reductions are no chain.
@@ -183,7 +187,7 @@ fn find(
 ) -> Result<Chain, NoChain> {
     let (op, of_extreme, u) = extreme_of(algorithm, earlier).ok_or(NoChain::NotExtreme)?;
     let (order, of_sum, body) = sum_of(algorithm, later).ok_or(NoChain::NotSum)?;
-    if order != Order::Online {
+    if !order.is_online() {
         return Err(NoChain::NotOnline(component_value(algorithm, later, 0)));
     }
     let mut known = BTreeMap::new();
@@ -211,9 +215,7 @@ fn find(
             _ => return Err(NoChain::Elements),
         }
     }
-    if counterparts.len() != yours.len() + 1 {
-        return Err(NoChain::Elements);
-    }
+    let more: Vec<AxisId> = yours.iter().copied().filter(|axis| counterparts.iter().all(|c| c.1 != *axis)).collect();
     // From the axes of each to those that the parts are over.
     let (from_mine, from_yours): (Vec<_>, Vec<_>) = match at {
         At::Later => (counterparts, Vec::new()),
@@ -244,7 +246,13 @@ fn find(
     if found == Correction::Keep {
         return Err(NoChain::Unread);
     }
-    let (path, function, argument) = down(algorithm, term, now, element)?;
+    let is_dot = matches!(order, Order::Dot { .. });
+    let (path, function, argument) = down(algorithm, (term, is_dot), now, element)?;
+    let narrow = |step: &ValueId| {
+        let ty = algorithm.types[*step as usize];
+        (ty != element).then_some(ty)
+    };
+    let casts = path.iter().filter_map(narrow).collect();
     let with = Value::Variable(before);
     let at_before = Swap { algorithm, u: &u, axis: term_axis, with }.value(argument).map_err(NoChain::Other)?;
     let (sign, scales) = direction(algorithm, at_before, (before, now)).ok_or(NoChain::Other(argument))?;
@@ -254,21 +262,32 @@ fn find(
     let correction = push(algorithm, Value::Unary(function, at_before), element);
     let weight = weight(algorithm, &path, now, element);
     let steps = path.len() as u32;
-    Ok(Chain { earlier, op, function, term, weight, correction, now, before, steps, scales, places: read })
+    let places = read;
+    Ok(Chain { earlier, op, function, term, weight, correction, now, before, steps, scales, casts, places, more })
 }
 
-/// Down a product to the exponential in it: the operations on the way, the exponential, its argument.
+/// Down a product to the exponential in it: the operations on the way, the exponential, its argument. A `dot` may round
+/// the exponential itself, which is at most 1, to the type of a factor.
 fn down(
     algorithm: &Algorithm,
-    term: ValueId,
+    (term, is_dot): (ValueId, bool),
     now: u32,
     element: ElementType,
 ) -> Result<(Vec<ValueId>, Unary, ValueId), NoChain> {
-    let (mut at, mut path) = (term, Vec::new());
+    let (mut at, mut path, mut is_cast) = (term, Vec::new(), false);
     loop {
         let depends = |v: ValueId| mentions(algorithm, v, now);
+        let ty = |v: ValueId| algorithm.types[v as usize];
         at = match algorithm.values[at as usize] {
-            Value::Unary(function, argument) if is_exponential(function) => return Ok((path, function, argument)),
+            Value::Unary(function, argument) if is_exponential(function) && ty(at) == element => {
+                return Ok((path, function, argument));
+            }
+            Value::Cast(a) if is_dot && ty(at).is_float() && ty(a).is_float() => {
+                is_cast = true;
+                path.push(at);
+                a
+            }
+            _ if is_cast => return Err(NoChain::Shape(at)),
             Value::Unary(Unary::Neg, a) => {
                 path.push(at);
                 a
@@ -283,7 +302,7 @@ fn down(
             }
             _ => return Err(NoChain::Shape(at)),
         };
-        if algorithm.types[at as usize] != element {
+        if !is_cast && ty(at) != element {
             return Err(NoChain::Shape(at));
         }
     }
@@ -299,9 +318,11 @@ fn weight(algorithm: &mut Algorithm, path: &[ValueId], now: u32, element: Elemen
             Value::Unary(op, _) => Value::Unary(op, weight),
             Value::Binary(op, a, b) if mentions(algorithm, a, now) => Value::Binary(op, weight, b),
             Value::Binary(op, a, _) => Value::Binary(op, a, weight),
+            Value::Cast(_) => Value::Cast(weight),
             other => other,
         };
-        weight = push(algorithm, node, element);
+        let ty = algorithm.types[step as usize];
+        weight = push(algorithm, node, ty);
     }
     weight
 }

@@ -28,6 +28,7 @@ pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
 
 use crate::algorithm::Unary;
 use crate::element::ElementType;
+use crate::format::Format;
 use crate::math;
 
 /// What corrections may lose in a sum of some number of terms.
@@ -53,7 +54,9 @@ pub struct Loss {
 /// | the operations of a term, the same | 2 | r·u |
 /// | arguments, the same; those of corrections add up to less than D | 2 | a·D·u |
 ///
-/// An approximate exponential loses up to 2·u times its argument as well, and arguments add up to 2·D at most.
+/// An approximate exponential loses up to 2·u times its argument as well, and arguments add up to 2·D at most. A `dot`
+/// that rounds exponentials to a narrower type loses half a unit of that twice, or what is below its least normal
+/// number; beside what its additions lose: [`crate::dot::loss`].
 pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
     let (unit, reach, least) = match element {
         ElementType::F32 => (power(-24), 104.0, f64::from(f32::MIN_POSITIVE)),
@@ -66,8 +69,14 @@ pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
     let (n, steps, scales) = (terms as f64, f64::from(chain.steps), f64::from(chain.scales));
     let changes = (n - 1.0).max(0.0);
     let arguments = 2.0 * reach * (scales * unit + bound.input);
-    let all = changes * (each + 2.0 * unit) + 2.0 * (each + steps * unit) + arguments;
-    Some(Loss { relative: all.exp_m1(), underflow: (n + 1.0) * least })
+    let mut all = changes * (each + 2.0 * unit) + 2.0 * (each + steps * unit) + arguments;
+    let mut underflow = (n + 1.0) * least;
+    for narrow in &chain.casts {
+        let format = Format::of(*narrow)?;
+        all += 2.0 * format.unit_roundoff();
+        underflow += 2.0 * power(format.least_exponent());
+    }
+    Some(Loss { relative: all.exp_m1(), underflow })
 }
 
 /// 2^`exponent`, in the range of normal numbers.
@@ -77,5 +86,5 @@ fn power(exponent: i32) -> f64 {
 
 /// Whether it is an exponential.
 const fn is_exponential(function: Unary) -> bool {
-    matches!(function, Unary::Exp | Unary::ApproxExp)
+    matches!(function, Unary::Exp | Unary::ApproxExp | Unary::ApproxExp2)
 }

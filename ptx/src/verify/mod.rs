@@ -200,12 +200,17 @@ impl std::error::Error for VerifyError {}
 
 /// The lowest version and target that everything in the module needs.
 pub fn requirement(module: &Module) -> Requirement {
-    let mut need = Requirement::ANCIENT;
+    let mut need = signature_requirements(module);
     for function in &module.functions {
         function.for_each_inst(&mut |inst| need = need.and(inst.requirement()));
-        need = need.and(decl::signature_requirement(function));
     }
     need
+}
+
+/// The same of everything but instructions.
+pub(crate) fn signature_requirements(module: &Module) -> Requirement {
+    let all = module.functions.iter().map(decl::signature_requirement);
+    all.fold(Requirement::ANCIENT, Requirement::and)
 }
 
 /// Checks a module; returns its violations, at most a thousand.

@@ -25,7 +25,7 @@ pub(crate) struct Context {
     /// Dynamic shared memory that a block can have, in bytes.
     pub(crate) shared_limit: u32,
     /// Multiprocessors of the device.
-    pub(super) multiprocessors: u32,
+    pub(crate) multiprocessors: u32,
     pub(super) modules: Mutex<Vec<Arc<Module>>>,
     /// Stream for allocation, host copies and frees.
     pub(crate) service: Stream,
@@ -126,6 +126,15 @@ impl Context {
         self.driver.kernel_nodes
     }
 
+    /// Bytes of device memory: those that are free now, and all.
+    pub(crate) fn memory(&self) -> Result<(u64, u64)> {
+        self.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two sizes; a context is current.
+        unsafe { call!(cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
+        Ok((free as u64, total as u64))
+    }
+
     /// Waits for all work on the device.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.bind()?;
@@ -186,6 +195,11 @@ impl Stream {
         wait_raw(self.raw, event)
     }
 
+    /// The same with its time.
+    pub(crate) fn record_time(&self) -> Result<Arc<Event>> {
+        record_with(self.context, self.raw, sys::CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
     /// An event that completes with the work enqueued so far.
     pub(super) fn record(&self) -> Result<Arc<Event>> {
         record_raw(self.context, self.raw)
@@ -210,11 +224,14 @@ pub(super) fn wait_raw(stream: sys::CUstream, event: &Event) -> Result<()> {
 
 /// As [`Stream::record`], for a stream of another library that is alive and belongs to `context`.
 pub(super) fn record_raw(context: sys::CUcontext, stream: sys::CUstream) -> Result<Arc<Event>> {
+    record_with(context, stream, sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+}
+
+fn record_with(context: sys::CUcontext, stream: sys::CUstream, flags: sys::CUevent_flags) -> Result<Arc<Event>> {
     let mut raw = std::ptr::null_mut();
-    let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
     set_current(context)?;
     // SAFETY: writes one handle; a context is current.
-    unsafe { call!(cuEventCreate(&raw mut raw, flags)) }?;
+    unsafe { call!(cuEventCreate(&raw mut raw, flags as u32)) }?;
     let event = Arc::new(Event { raw, context });
     // SAFETY: both handles are alive and belong to one context.
     unsafe { call!(cuEventRecord(raw, stream)) }?;
@@ -234,8 +251,17 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
+    /// Milliseconds from an earlier event to this one, both of which have happened and were recorded with their times.
+    pub(crate) fn milliseconds_since(&self, earlier: &Self) -> Result<f32> {
+        set_current(self.context)?;
+        let mut milliseconds = 0.0;
+        // SAFETY: writes one number; both handles are alive.
+        unsafe { call!(cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw)) }?;
+        Ok(milliseconds)
+    }
+
     /// Waits on the host for the recorded work.
-    pub(super) fn synchronize(&self) -> Result<()> {
+    pub(crate) fn synchronize(&self) -> Result<()> {
         set_current(self.context)?;
         // SAFETY: the handle is alive and its context current.
         unsafe { call!(cuEventSynchronize(self.raw)) }

@@ -164,6 +164,22 @@ impl Block {
         stream.synchronize()
     }
 
+    /// Copies from another block of the same context, after its last write, and waits.
+    pub(crate) fn copy_from(&self, offset: usize, source: &Self, from: usize, bytes: usize) -> Result<()> {
+        // In one order, as launches take them.
+        let (first, second) = if self.pointer < source.pointer { (self, source) } else { (source, self) };
+        let (first, second) = (first.lock(), second.lock());
+        let (mut own, others) = if self.pointer < source.pointer { (first, second) } else { (second, first) };
+        let stream = &self.context.service;
+        self.context.bind()?;
+        source.wait(&others, stream, false)?;
+        self.wait(&own, stream, true)?;
+        let (target, from) = (self.pointer + offset as u64, source.pointer + from as u64);
+        // SAFETY: the caller checked that both ranges lie in their blocks, which are two.
+        let copied = unsafe { call!(cuMemcpyDtoDAsync_v2(target, from, bytes, stream.raw())) };
+        self.settle(&mut own, stream, copied)
+    }
+
     /// After a host copy: waits for it; everything before it is then done as well.
     fn settle(&self, uses: &mut Uses, stream: &Stream, enqueued: Result<()>) -> Result<()> {
         let done = stream.synchronize();

@@ -22,7 +22,7 @@ mod probe;
 mod run;
 mod tensor_map;
 
-pub(crate) use context::{Context, Stream};
+pub(crate) use context::{Context, Event, Stream};
 pub(crate) use interop::{adopt, release};
 pub(crate) use kernel::Call;
 pub(crate) use memory::Block;

@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | [`argument`] | what the generated code passes |
 //! | [`check`] | every check, over plain values |
+//! | [`generic`] | the trait of all kernels |
 //! | [`graph`] | several prepared launches as one |
 //! | [`workspace`] | memory of launches themselves |
 
 mod argument;
 mod check;
+mod generic;
 mod graph;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ pub(crate) use argument::{Given, GivenTensor};
 #[cfg(feature = "emulator")]
 pub(crate) use check::byte_range;
 pub(crate) use check::{Passed, check};
+pub use generic::Kernel;
 pub use graph::Graph;
 use tilewright_kernel::info::{Parameter, ParameterKind};
 use tilewright_kernel::{KernelInfo, List, Text};

@@ -167,6 +167,20 @@ impl Allocation {
         Ok(bytes)
     }
 
+    /// Copies bytes of another allocation, after all pending uses, and waits; on the device, if it is one device.
+    pub(crate) fn copy_from(&self, offset: usize, source: &Self, from: usize, len: usize) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let (Storage::Cuda(target), Storage::Cuda(block)) = (&self.storage, &source.storage)
+            && self.device.is(&source.device)
+            && target.address() != block.address()
+        {
+            self.check(offset, len)?;
+            source.check(from, len)?;
+            return target.copy_from(offset, block, from, len);
+        }
+        self.write(offset, &source.read(from, len)?)
+    }
+
     /// The ranges come from views, which were checked when they were made; the check here keeps a mistake there from
     /// becoming a stray copy.
     fn check(&self, offset: usize, len: usize) -> Result<()> {

@@ -117,6 +117,11 @@ impl Column {
     }
 
     /// From sets; exact if each holds one value.
+    /// The same, or NaN.
+    pub(super) fn or_nan(&self) -> Self {
+        Self::FloatSets((0..self.len()).map(|at| Interval { nan: true, ..self.interval(at) }).collect())
+    }
+
     pub(super) fn from_intervals(sets: Vec<Interval>) -> Self {
         match sets.iter().map(Interval::single).collect::<Option<Vec<f64>>>() {
             Some(values) => Self::Float(values),

@@ -5,7 +5,7 @@
 //! where there is one point only, over blocks of its own innermost axis. What does not depend on a reduction's axes is
 //! evaluated outside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,6 +30,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) algorithm: &'a Algorithm,
     /// Online sums with the extremes that they follow.
     pub(super) chains: BTreeMap<ValueId, Chain>,
+    /// Online products that may be NaN, whatever their terms are: see [`super::multiplies_beside`].
+    pub(super) loose: BTreeSet<ValueId>,
     pub(super) free: Free,
     pub(super) dims: &'a [i64],
     /// Value of each scalar parameter, one entry.

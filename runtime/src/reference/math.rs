@@ -46,6 +46,7 @@ pub(super) fn function(
     let near = |x: f64, y: f64| around(y, stated.tolerance(x, y) + HOST * y.abs());
     let result = match op {
         Unary::Exp | Unary::ApproxExp => monotone(&|x| near(x, x.exp())).clamp(0.0, f64::INFINITY),
+        Unary::ApproxExp2 => monotone(&|x| near(x, x.exp2())).clamp(0.0, f64::INFINITY),
         Unary::Tanh => monotone(&|x| near(x, x.tanh())).clamp(-1.0, 1.0),
         Unary::ApproxTanh => monotone(&|x| near(x, x.tanh())),
         Unary::Erf => monotone(&|x| near(x, erf(x))).clamp(-1.0, 1.0),

@@ -32,7 +32,7 @@ mod tests;
 mod winner;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use column::Column;
 use eval::{BLOCK, Evaluator, Work};
@@ -41,7 +41,7 @@ use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Width};
 use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
-use tilewright_kernel::algorithm::{Algorithm, Equation, Order, Value, ValueId};
+use tilewright_kernel::algorithm::{Algorithm, AxisId, Equation, Index, IndexId, Order, Source, Value, ValueId};
 use tilewright_kernel::info::{ParameterKind, Role};
 use tilewright_kernel::online::{self, Chain};
 use tilewright_kernel::{KernelInfo, rules, workers};
@@ -101,6 +101,7 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
         kernel,
         algorithm: &algorithm,
         chains,
+        loose: BTreeSet::new(),
         free: Free::of(&algorithm),
         dims: &plan.dims,
         scalars,
@@ -108,6 +109,9 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
         equations: Vec::new(),
         work: Work::new(work),
     };
+    let sums = evaluator.chains.iter();
+    evaluator.loose =
+        sums.filter(|sum| multiplies_beside(&algorithm, sum, &evaluator.parameters)).map(|sum| *sum.0).collect();
     let depth = scope::depth(&algorithm);
     if depth > DEEPEST {
         let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
@@ -125,13 +129,57 @@ fn chains(algorithm: &Algorithm) -> (Cow<'_, Algorithm>, BTreeMap<ValueId, Chain
     for (at, equation) in algorithm.equations.iter().enumerate() {
         let component = algorithm.components[equation.components.range()].first();
         let Some(sum) = component.map(|component| component.value) else { continue };
-        if let Value::Reduce { order: Order::Online, .. } = algorithm.values[sum as usize]
+        if let Value::Reduce { order, .. } = algorithm.values[sum as usize]
+            && order.is_online()
             && let Ok(chain) = online::chain_of(all.to_mut(), at as u16)
         {
             chains.insert(sum, chain);
         }
     }
     (all, chains)
+}
+
+/// Whether an online product may multiply numbers beside its terms by 0 that are infinite or NaN: if its range depends
+/// on the element, those of a block past its end (language, Attention). Of tensors that it reads, all elements count.
+fn multiplies_beside(algorithm: &Algorithm, (sum, chain): &(&ValueId, &Chain), parameters: &[Option<Values>]) -> bool {
+    let Value::Reduce { order: Order::Dot { .. }, axes, .. } = algorithm.values[**sum as usize] else { return false };
+    let depends = |index: IndexId| {
+        let mut open = vec![index];
+        while let Some(index) = open.pop() {
+            match algorithm.indices[index as usize] {
+                Index::Axis(_) | Index::Value(_) => return true,
+                other => open.extend(other.operands()),
+            }
+        }
+        false
+    };
+    let is_ragged = |axis: &AxisId| {
+        let axis = &algorithm.axes[*axis as usize];
+        depends(axis.lower) || depends(axis.upper)
+    };
+    if !algorithm.axis_lists[axes.range()].iter().any(is_ragged) {
+        return false;
+    }
+    let mut open = vec![chain.weight];
+    while let Some(value) = open.pop() {
+        match algorithm.values[value as usize] {
+            Value::Read { source: Source::Parameter(parameter), .. } => {
+                let read = parameters.get(usize::from(parameter)).and_then(Option::as_ref);
+                let is_finite = |at: usize| {
+                    let set = read.map_or(Interval::ALL, |values| values.data.interval(at));
+                    !set.nan && set.lo.is_finite() && set.hi.is_finite()
+                };
+                if !(0..read.map_or(1, |values| values.data.len())).all(is_finite) {
+                    return true;
+                }
+            }
+            // What is computed is not looked at.
+            Value::Read { source: Source::Equation { .. }, .. } => return true,
+            _ => {}
+        }
+        open.extend(algorithm.operands(value));
+    }
+    false
 }
 
 fn failed(kernel: &KernelInfo, place: &str, message: String) -> ReferenceError {

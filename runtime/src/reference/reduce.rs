@@ -36,6 +36,17 @@ pub(super) enum Accumulator {
     },
 }
 
+/// Terms of a reduction.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    /// Their values.
+    pub column: &'a Column,
+    /// The magnitudes with which those of a `dot` count (see [`tilewright_kernel::dot`]).
+    pub sizes: Option<&'a [f64]>,
+    /// What the exponentials of an online sum are multiplied with.
+    pub weights: Option<&'a [f64]>,
+}
+
 /// How the points of a column map to those of an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Along {
@@ -89,19 +100,12 @@ impl Accumulator {
     }
 
     /// Takes one term a point (or all of a column's entries as terms of the one point), where `active` says so.
-    /// `position` is the index of the term, of the first one if there are several; `sizes` the magnitudes with which
-    /// the terms of a `dot` count.
-    pub(super) fn take(
-        &mut self,
-        (terms, sizes): (&Column, Option<&[f64]>),
-        along: Along,
-        count: usize,
-        position: i64,
-        active: Option<&[bool]>,
-    ) {
+    /// `position` is the index of the term, of the first one if there are several.
+    pub(super) fn take(&mut self, all: Terms<'_>, along: Along, count: usize, position: i64, active: Option<&[bool]>) {
         let is_active = |i: usize| active.is_none_or(|a| a[i]);
+        let terms = all.column;
         match self {
-            Self::Sum(sums) => sums.take((terms, sizes), along, count, active),
+            Self::Sum(sums) => sums.take(all, along, count, active),
             Self::Prod(products, format) => {
                 for i in (0..count).filter(|&i| is_active(i)) {
                     products[if along == Along::Points { i } else { 0 }].take(terms.interval(i), *format);

@@ -297,6 +297,17 @@ impl ReferenceOutput<'_> {
         }
     }
 
+    /// How many elements may be no finite number.
+    pub fn specials(&self) -> Specials {
+        let mut specials = Specials::default();
+        for i in 0..if self.element.is_float() { self.len() } else { 0 } {
+            let set = self.values.data.interval(i);
+            specials.nan += usize::from(set.nan);
+            specials.infinite += usize::from(set.has_infinity());
+        }
+        specials
+    }
+
     fn same(&self, element: ElementType, shape: &[i64]) -> Result<()> {
         if element == self.element && shape == self.shape() {
             return Ok(());

@@ -7,13 +7,26 @@ use tilewright_kernel::online::Chain;
 
 use super::column::{Column, joint, map2};
 use super::eval::{BLOCK, Eval, Evaluator, Single};
-use super::reduce::{Accumulator, Along};
+use super::reduce::{Accumulator, Along, Terms};
 use super::scope::{Place, Scope};
 
 /// Reductions run over fewer points than this one point at a time.
 const FEW: usize = 8;
 /// Terms of a reduction that is worth running over at every point anew.
 const LONG: i64 = 32;
+
+/// Terms of a reduction, with what belongs to a [`Terms`].
+struct Evaluated {
+    column: Single,
+    sizes: Option<Vec<f64>>,
+    weights: Option<Vec<f64>>,
+}
+
+impl Evaluated {
+    fn borrow(&self) -> Terms<'_> {
+        Terms { column: &self.column, sizes: self.sizes.as_deref(), weights: self.weights.as_deref() }
+    }
+}
 
 impl Evaluator<'_> {
     pub(super) fn axis_list(&self, axes: Run) -> Eval<&[AxisId]> {
@@ -71,7 +84,7 @@ impl Evaluator<'_> {
             return Err(format!("{op:?} over {} axes", axes.len()));
         }
         let element = self.element(body);
-        let chain = self.chains.get(&id).filter(|_| order == Order::Online);
+        let chain = self.chains.get(&id).filter(|_| order.is_online());
         let accumulator = |points: usize| {
             Accumulator::new(op, order, chain, element, points)
                 .ok_or_else(|| format!("the host cannot evaluate: {op:?} of {element}"))
@@ -85,12 +98,12 @@ impl Evaluator<'_> {
             self.walk(axes, &mut inside, &mut |inside, axis, lower, upper| {
                 for value in lower..upper {
                     inside.place(axis, Place::At(value));
-                    let (term, sizes) = self.term((order, chain), body, inside, active)?;
-                    accumulator.take((&term, sizes.as_deref()), Along::Points, inside.points, value, active);
+                    let terms = self.term((order, chain), body, inside, active)?;
+                    accumulator.take(terms.borrow(), Along::Points, inside.points, value, active);
                 }
                 Ok(())
             })?;
-            return accumulator.finish();
+            return self.finished(id, accumulator);
         }
         // One point at a time, with the terms side by side.
         let mut results = Column::empty(self.element(id));
@@ -110,8 +123,8 @@ impl Evaluator<'_> {
                 while start < upper {
                     let count = (upper - start).min(BLOCK as i64) as usize;
                     inside.run(axis, start, count);
-                    let (terms, sizes) = self.term((order, chain), body, inside, None)?;
-                    accumulator.take((&terms, sizes.as_deref()), Along::Terms, count, start, None);
+                    let terms = self.term((order, chain), body, inside, None)?;
+                    accumulator.take(terms.borrow(), Along::Terms, count, start, None);
                     start += count as i64;
                 }
                 // The next step of an outer axis evaluates this axis' range at one point.
@@ -120,34 +133,39 @@ impl Evaluator<'_> {
                 inside.place(axis, Place::Unbound);
                 Ok(())
             })?;
-            results.append(&accumulator.finish()?, 1);
+            results.append(&self.finished(id, accumulator)?, 1);
         }
         Ok(results)
     }
 
-    /// The terms of a reduction, and the magnitudes with which those of a `dot` count (see [`dot`]), or what the
-    /// exponentials of an online sum are multiplied with.
+    fn finished(&self, id: ValueId, accumulator: Accumulator) -> Eval<Column> {
+        let found = accumulator.finish()?;
+        Ok(if self.loose.contains(&id) { found.or_nan() } else { found })
+    }
+
+    /// The terms of a reduction, and what the contract of its order asks for beside them.
     fn term(
         &self,
         (order, chain): (Order, Option<&Chain>),
         body: ValueId,
         scope: &Scope<'_>,
         active: Option<&[bool]>,
-    ) -> Eval<(Single, Option<Vec<f64>>)> {
-        let terms = self.one(body, scope, active)?;
+    ) -> Eval<Evaluated> {
+        let column = self.one(body, scope, active)?;
+        let mut terms = Evaluated { column, sizes: None, weights: None };
         if let Some(chain) = chain {
             let weights = self.one(chain.weight, scope, active)?;
             let most = |i: usize| {
                 let set = weights.interval(i);
                 if set.nan || set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
             };
-            return Ok((terms, Some((0..weights.len()).map(most).collect())));
+            terms.weights = Some((0..weights.len()).map(most).collect());
         }
-        let Order::Dot { operands, promote } = order else { return Ok((terms, None)) };
+        let Order::Dot { operands, promote, .. } = order else { return Ok(terms) };
         let (Some(loss), Some(&Value::Binary(Binary::Mul, a, b))) =
             (dot::loss(operands, 1, promote), self.algorithm.values.get(body as usize))
         else {
-            return Ok((terms, None));
+            return Ok(terms);
         };
         let (a, b) = (self.one(a, scope, active)?, self.one(b, scope, active)?);
         let size = |n: usize, x: f64| if x == 0.0 { 0.0 } else { x.abs().max(loss.least[n]) };
@@ -161,7 +179,8 @@ impl Evaluator<'_> {
                 (0..joint(&[a.len(), b.len()])).map(|i| most(0, &a, i) * most(1, &b, i)).collect()
             }
         };
-        Ok((terms, Some(sizes)))
+        terms.sizes = Some(sizes);
+        Ok(terms)
     }
 
     /// Whether a long reduction reads memory in order along its innermost axis, and not along the axis of the points.

@@ -15,16 +15,17 @@
 //! An `online` sum may be corrected where an extreme changes, [`online::loss`]: it is never exact, and partial sums may
 //! reach the sum of what exponentials are multiplied with.
 //!
-//! A `dot` of narrow types has a contract of its own, [`dot::loss`], with other magnitudes and fewer exact sums.
+//! A `dot` of narrow types has a contract of its own, [`dot::loss`], with other magnitudes and fewer exact sums. An
+//! `online dot` may lose both.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Order;
-use tilewright_kernel::dot::{self, Loss};
+use tilewright_kernel::dot;
 use tilewright_kernel::online::{self, Chain};
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
-use super::reduce::Along;
+use super::reduce::{Along, Terms};
 
 /// Float sums at a number of points.
 ///
@@ -54,7 +55,9 @@ impl Sums {
         let unordered = order == Order::Unordered;
         let lost = if unordered && format == Format::F32 { 3.0 * f64::from(f32::MIN_POSITIVE) } else { 0.0 };
         let dot = match order {
-            Order::Dot { operands, promote } if dot::loss(operands, 1, promote).is_some() => Some((operands, promote)),
+            Order::Dot { operands, promote, .. } if dot::loss(operands, 1, promote).is_some() => {
+                Some((operands, promote))
+            }
             _ => None,
         };
         // Products that underflow in `f32` do not in a tensor core.
@@ -64,15 +67,15 @@ impl Sums {
         };
         let kept =
             dot.and_then(|(operands, promote)| dot::loss(operands, 1, promote)).map(|loss| loss.kept.cast_signed());
-        let online = chain.map(|chain| (chain.clone(), element));
+        let online = chain.map(|chain| Box::new((chain.clone(), element)));
         let rule = Rule { format, lost, dot, online, bits: kept.unwrap_or(format.precision()) };
         Self { each, rule, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
     }
 
-    /// Takes terms whose magnitudes are these, or else their own.
+    /// Takes terms.
     pub(super) fn take(
         &mut self,
-        (terms, sizes): (&Column, Option<&[f64]>),
+        Terms { column: terms, sizes, weights }: Terms<'_>,
         along: Along,
         count: usize,
         active: Option<&[bool]>,
@@ -82,8 +85,9 @@ impl Sums {
             for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
                 let set = terms.interval(i);
                 let sum = &mut self.each[if along == Along::Points { i } else { 0 }];
-                sum.take_set(set, magnitude(set), &self.rule);
-                sum.weight += sizes.map_or(0.0, |sizes| pick(sizes, i));
+                let size = sizes.map_or_else(|| magnitude(set), |sizes| pick(sizes, i));
+                sum.take_set(set, size, &self.rule);
+                sum.weight += weights.map_or(0.0, |weights| pick(weights, i));
             }
             return;
         }
@@ -152,7 +156,7 @@ struct Rule {
     /// What an addition may lose besides rounding.
     lost: f64,
     /// The extreme that an `online` sum follows, and its type.
-    online: Option<(Chain, ElementType)>,
+    online: Option<Box<(Chain, ElementType)>>,
     /// The types of the factors of a `dot` with a contract, and its `promote`.
     dot: Option<([ElementType; 2], Option<u32>)>,
     /// Sums of multiples of q are exact up to q · 2^`bits`.
@@ -314,7 +318,7 @@ impl Sum {
             return Interval::exact(0.0);
         }
         let n = self.count as f64;
-        let corrected = online.as_ref().and_then(|(chain, element)| online::loss(chain, *element, self.count));
+        let corrected = online.as_deref().and_then(|(chain, element)| online::loss(chain, *element, self.count));
         if corrected.is_some() && self.weight > format.max() / 2.0 {
             return Interval::ALL;
         }
@@ -328,9 +332,12 @@ impl Sum {
             return Interval::exact(if value == 0.0 { 0.0 } else { value });
         }
         let lost = lost + corrected.map_or(0.0, |loss| loss.underflow * self.weight);
-        let relative = match dot.and_then(|(operands, promote)| dot::loss(operands, self.count, promote)) {
-            Some(Loss { relative, .. }) => relative,
-            None => corrected.map_or((n - 1.0) * format.unit_roundoff(), |loss| loss.relative),
+        let of_dot = dot.and_then(|(operands, promote)| dot::loss(operands, self.count, promote));
+        let relative = match (of_dot, corrected) {
+            (Some(dot), Some(online)) => (1.0 + dot.relative) * (1.0 + online.relative) - 1.0,
+            (Some(dot), None) => dot.relative,
+            (None, Some(online)) => online.relative,
+            (None, None) => (n - 1.0) * format.unit_roundoff(),
         };
         let roundings = relative * self.magnitude;
         // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part

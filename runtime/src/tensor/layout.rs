@@ -1,6 +1,6 @@
 //! Where the elements of a tensor lie: offset, shape and strides, and what slicing and transposing do to them.
 
-use std::ops::Range;
+use std::ops::{Bound, Range, RangeBounds};
 
 use crate::error::{Error, Result};
 
@@ -21,6 +21,21 @@ pub(crate) fn elements(shape: &[usize], element_bytes: usize) -> Result<usize> {
         (Some(_), Some(span)) => Ok(if shape.contains(&0) { 0 } else { span }),
         _ => Err(Error::TooLarge { shape: shape.to_vec(), element_bytes }),
     }
+}
+
+/// A range of an axis. What ends before it starts is left to be refused.
+fn bounds(range: &impl RangeBounds<usize>, extent: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => extent,
+    };
+    start..end
 }
 
 impl<const R: usize> Layout<R> {
@@ -49,8 +64,9 @@ impl<const R: usize> Layout<R> {
     }
 
     /// The part of an axis.
-    pub(crate) fn slice(mut self, axis: usize, range: Range<usize>) -> Result<Self> {
+    pub(crate) fn slice(mut self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self> {
         let Some(&extent) = self.shape.get(axis) else { return Err(Error::Axis { axis, rank: R }) };
+        let range = bounds(&range, extent);
         if range.start > range.end || range.end > extent {
             return Err(Error::Range { axis, extent, start: range.start, end: range.end });
         }
@@ -60,6 +76,19 @@ impl<const R: usize> Layout<R> {
             self.offset = self.offset.saturating_add(range.start.saturating_mul(self.strides[axis]));
         }
         Ok(self)
+    }
+
+    /// The same elements in row-major order under another shape; none if they lie apart.
+    pub(crate) fn reshape<const S: usize>(&self, shape: [usize; S], element_bytes: usize) -> Result<Layout<S>> {
+        let (expected, found) = (elements(&shape, element_bytes)?, self.len());
+        if expected != found {
+            return Err(Error::Length { shape: shape.to_vec(), expected, found });
+        }
+        if self.run().0 > 0 && found > 0 {
+            let reason = "the elements of the view lie apart; copy them with `to_tensor`".to_owned();
+            return Err(Error::Layout { operation: "reshape", reason });
+        }
+        Ok(Layout { offset: self.offset, ..Layout::row_major(shape) })
     }
 
     /// Every `step`-th position of an axis, from the first.

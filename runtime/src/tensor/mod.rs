@@ -1,13 +1,14 @@
 //! Tensors: owned, borrowed, strided, foreign; and what makes them arguments of kernels.
 
 mod argument;
+mod display;
 mod dynamic;
 mod layout;
 mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 pub use argument::{Input, Output};
@@ -35,6 +36,9 @@ pub struct Tensor<T: Element, const R: usize> {
     element: PhantomData<fn() -> T>,
 }
 
+/// Elements that are written at one time.
+const PIECE: usize = 1 << 16;
+
 impl<T: Element, const R: usize> Tensor<T, R> {
     /// A tensor with these elements, in row-major order.
     ///
@@ -44,6 +48,33 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         check_length(&shape, elements.len(), size_of::<T>())?;
         let tensor = Self::uninit(device, shape)?;
         tensor.allocation.write(0, &T::encode(elements))?;
+        Ok(tensor)
+    }
+
+    /// The same of a vector: all of its elements are the tensor's, in row-major order.
+    ///
+    /// # Errors
+    /// As [`Self::from_slice`].
+    pub fn from_vec(device: &Device, elements: Vec<T>, shape: [usize; R]) -> Result<Self> {
+        Self::from_slice(device, &elements, shape)
+    }
+
+    /// A tensor all of whose elements are the same.
+    ///
+    /// # Errors
+    /// Too little memory, on the host as well; a driver failure.
+    pub fn full(device: &Device, element: T, shape: [usize; R]) -> Result<Self>
+    where
+        T: Copy,
+    {
+        let tensor = Self::uninit(device, shape)?;
+        let count = tensor.len();
+        // Piece by piece: a large tensor has no copy on the host.
+        let piece = T::encode(&vec![element; count.min(PIECE)]);
+        for start in (0..count).step_by(PIECE) {
+            let bytes = (count - start).min(PIECE) * size_of::<T>();
+            tensor.allocation.write(start * size_of::<T>(), &piece[..bytes])?;
+        }
         Ok(tensor)
     }
 
@@ -77,6 +108,42 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         Ok(T::decode(&bytes))
     }
 
+    /// Copies the elements to a slice, in row-major order, after every launch that writes them.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; a driver failure, among them the error of an earlier launch.
+    pub fn copy_to_slice(&self, elements: &mut [T]) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.view().copy_to_slice(elements)
+    }
+
+    /// The same elements under another shape, in row-major order. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the shape has another number of elements.
+    pub fn reshape<const S: usize>(self, shape: [usize; S]) -> Result<Tensor<T, S>> {
+        let layout = self.layout.reshape(shape, size_of::<T>())?;
+        Ok(Tensor { allocation: self.allocation, layout, device: self.device, element: PhantomData })
+    }
+
+    /// A copy with memory of its own, on the same device.
+    ///
+    /// # Errors
+    /// Too little memory; a driver failure.
+    pub fn try_clone(&self) -> Result<Self> {
+        self.view().to_tensor(&self.device)
+    }
+
+    /// A copy on a device, which may be another one: then it goes by way of the host.
+    ///
+    /// # Errors
+    /// As [`Self::try_clone`].
+    pub fn to_device(&self, device: &Device) -> Result<Self> {
+        self.view().to_tensor(device)
+    }
+
     /// Replaces all elements; in row-major order.
     ///
     /// # Errors
@@ -108,7 +175,7 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     ///
     /// # Errors
     /// As [`TensorRef::slice`].
-    pub fn slice(&self, axis: usize, range: Range<usize>) -> Result<TensorRef<'_, T, R>> {
+    pub fn slice(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<TensorRef<'_, T, R>> {
         self.view().slice(axis, range)
     }
 
@@ -225,5 +292,47 @@ mod tests {
         assert!(matches!(x.split_at_mut(1, 0), Err(Error::Axis { .. })));
         assert!(matches!(Tensor::<f32, 2>::zeros(&device, [usize::MAX, 2]), Err(Error::TooLarge { .. })));
         assert!(matches!(Tensor::<f32, 1>::zeros(&device, [1 << 40]), Err(Error::OutOfMemory { .. })));
+    }
+
+    #[test]
+    fn ranges_are_those_of_rust() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let x = Tensor::from_vec(&device, vec![0, 1, 2, 3, 4, 5], [6]).unwrap();
+        let of = |view: Result<TensorRef<'_, i32, 1>>| view.and_then(|view| view.to_vec());
+        assert_eq!(of(x.slice(0, ..)).unwrap(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(of(x.slice(0, 4..)).unwrap(), [4, 5]);
+        assert_eq!(of(x.slice(0, ..2)).unwrap(), [0, 1]);
+        assert_eq!(of(x.slice(0, 1..=3)).unwrap(), [1, 2, 3]);
+        assert_eq!(of(x.slice(0, ..=5)).unwrap(), x.to_vec().unwrap());
+        assert!(of(x.slice(0, 6..)).unwrap().is_empty());
+        for wrong in [of(x.slice(0, 7..)), of(x.slice(0, ..=6)), of(x.slice(0, ..=usize::MAX))] {
+            assert!(matches!(wrong, Err(Error::Range { extent: 6, .. })), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_change_and_copies_are_apart() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let mut x = Tensor::from_vec(&device, vec![1, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+        let copy = x.try_clone().unwrap();
+        let columns = x.view().permute([1, 0]).unwrap();
+        assert!(matches!(columns.clone().reshape([6]), Err(Error::Layout { operation: "reshape", .. })));
+        let columns = columns.to_tensor(&device).unwrap();
+        x.copy_from_slice(&[0; 6]).unwrap();
+        assert_eq!(copy.to_vec().unwrap(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(columns.reshape([6]).unwrap().to_vec().unwrap(), [1, 4, 2, 5, 3, 6]);
+        let row = copy.slice(0, 1..).unwrap().reshape([3, 1]).unwrap();
+        assert_eq!((row.shape(), row.to_vec().unwrap()), ([3, 1], vec![4, 5, 6]));
+        let mut found = [0; 3];
+        row.copy_to_slice(&mut found).unwrap();
+        assert_eq!(found, [4, 5, 6]);
+        assert!(matches!(row.copy_to_slice(&mut found[..2]), Err(Error::Length { .. })));
+        assert!(matches!(copy.reshape([4]), Err(Error::Length { expected: 4, found: 6, .. })));
+        let other = Device::emulator(EmulatorOptions::default());
+        assert_eq!(x.to_device(&other).unwrap().to_vec().unwrap(), [0; 6]);
+        let many = Tensor::full(&device, 1.5_f64, [PIECE + 7]).unwrap();
+        assert!(many.to_vec().unwrap().iter().all(|x| *x == 1.5));
+        x.view_mut().reshape([6]).unwrap().copy_from_slice(&[6, 5, 4, 3, 2, 1]).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [6, 5, 4, 3, 2, 1]);
     }
 }

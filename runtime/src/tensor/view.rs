@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use super::Tensor;
 use super::argument::{Input, Output, Parts, Sealed};
 use super::layout::Layout;
+use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::memory::Allocation;
@@ -67,11 +69,11 @@ macro_rules! shared {
                 Self { allocation, layout, owner: PhantomData, element: PhantomData }
             }
 
-            /// Part of an axis.
+            /// Part of an axis: `0..4`, `..4`, `2..`, `..=3` or `..`.
             ///
             /// # Errors
             /// [`Error::Axis`] or [`Error::Range`].
-            pub fn slice(self, axis: usize, range: Range<usize>) -> Result<Self> {
+            pub fn slice(self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self> {
                 Ok(Self { layout: self.layout.slice(axis, range)?, ..self })
             }
 
@@ -97,6 +99,36 @@ macro_rules! shared {
             /// A driver failure, among them the error of an earlier launch.
             pub fn to_vec(&self) -> Result<Vec<T>> {
                 gather(&Parts::new(&self.allocation, &self.layout, T::TYPE)).map(|bytes| T::decode(&bytes))
+            }
+
+            /// Copies the elements to a slice, in row-major order of the view's axes, after every launch that writes
+            /// them.
+            ///
+            /// # Errors
+            /// [`Error::Length`]; a driver failure, among them the error of an earlier launch.
+            pub fn copy_to_slice(&self, elements: &mut [T]) -> Result<()>
+            where
+                T: Copy,
+            {
+                super::check_length(&self.layout.shape, elements.len(), size_of::<T>())?;
+                elements.copy_from_slice(&self.to_vec()?);
+                Ok(())
+            }
+
+            /// A row-major and contiguous copy on a device, which may be another one. Elements without gaps are copied
+            /// on their device; else the copy goes by way of the host.
+            ///
+            /// # Errors
+            /// Too little memory; a driver failure, among them the error of an earlier launch.
+            pub fn to_tensor(&self, device: &Device) -> Result<Tensor<T, R>> {
+                if self.layout.run().0 > 0 {
+                    return Tensor::from_slice(device, &self.to_vec()?, self.layout.shape);
+                }
+                let tensor = Tensor::uninit(device, self.layout.shape)?;
+                let size = size_of::<T>();
+                let (offset, bytes) = (self.layout.offset * size, self.len() * size);
+                tensor.allocation.copy_from(0, &self.allocation, offset, bytes)?;
+                Ok(tensor)
             }
 
             /// Extent of each axis, outermost first.
@@ -148,7 +180,27 @@ impl<T, const R: usize> Clone for TensorRef<'_, T, R> {
     }
 }
 
+impl<'m, T: Element, const R: usize> TensorRef<'m, T, R> {
+    /// The same elements under another shape, in row-major order of the view's axes.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the shape has another number of elements; [`Error::Layout`] if the elements lie apart.
+    pub fn reshape<const S: usize>(self, shape: [usize; S]) -> Result<TensorRef<'m, T, S>> {
+        let layout = self.layout.reshape(shape, size_of::<T>())?;
+        Ok(TensorRef::new(self.allocation, layout))
+    }
+}
+
 impl<'m, T: Element, const R: usize> TensorMut<'m, T, R> {
+    /// The same elements under another shape, in row-major order of the view's axes.
+    ///
+    /// # Errors
+    /// As [`TensorRef::reshape`].
+    pub fn reshape<const S: usize>(self, shape: [usize; S]) -> Result<TensorMut<'m, T, S>> {
+        let layout = self.layout.reshape(shape, size_of::<T>())?;
+        Ok(TensorMut::new(self.allocation, layout))
+    }
+
     /// The two parts of an axis before and from `at`.
     ///
     /// # Errors

@@ -20,7 +20,15 @@ struct Inequality {
 }
 
 impl Inequality {
-    /// An order in which rows with equal coefficients follow each other. One loop: most of a search is comparing rows.
+    /// The first of its unknowns.
+    fn first(&self) -> Option<usize> {
+        match &self.coefficients[..] {
+            [(u, _), ..] => Some(*u),
+            [] => None,
+        }
+    }
+
+    /// The order of rows, by their coefficients. One loop: most of a search is comparing rows.
     fn order(&self, other: &Self) -> Ordering {
         let (own, others) = (&self.coefficients[..], &other.coefficients[..]);
         let mut at = 0;
@@ -34,7 +42,7 @@ impl Inequality {
             }
             at += 1;
         }
-        own.len().cmp(&others.len()).then(self.constant.cmp(&other.constant))
+        own.len().cmp(&others.len())
     }
 }
 
@@ -171,10 +179,9 @@ impl System {
             match tighten(row.clone()) {
                 Row::Never => return true,
                 Row::Always => {}
-                Row::Inequality(row) => rows.push(row),
+                Row::Inequality(row) => insert(&mut rows, row),
             }
         }
-        prune(&mut rows);
         if !substitute_equalities(&mut rows) {
             return true;
         }
@@ -182,21 +189,24 @@ impl System {
             // Eliminate the unknown that makes the fewest new rows; before that one whose elimination loses no integer
             // points, as it does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section
             // 2.3.1).
-            let mut costs: Vec<Cost> = vec![Cost::default(); self.unknowns.len()];
-            for row in &rows {
-                for (u, c) in &row.coefficients {
-                    costs[*u].count(*c);
-                }
+            let costs = costs(&rows, self.unknowns.len());
+            // An unknown that only grows, or only shrinks, meets every row that it stands in.
+            let before = rows.len();
+            rows.retain(|row| !is_met(row, &costs));
+            if rows.len() < before {
+                continue;
             }
             // The first one of those of the same cost.
             let mut least: Option<(usize, (bool, usize))> = None;
-            for (u, cost) in costs.iter().enumerate() {
-                if cost.up + cost.down > 0 {
-                    let cost = cost.of_elimination();
+            let mut u = 0;
+            while u < costs.len() {
+                if costs[u].up > 0 {
+                    let cost = costs[u].of_elimination();
                     if least.is_none_or(|(_, known)| cost < known) {
                         least = Some((u, cost));
                     }
                 }
+                u += 1;
             }
             let Some((u, _)) = least else { return false };
             let (mut up, mut down, mut next) = (Vec::new(), Vec::new(), Vec::new());
@@ -207,20 +217,16 @@ impl System {
                     _ => down.push(row),
                 }
             }
-            let kept = next.len();
             for a in &up {
                 for b in &down {
                     let Some(row) = combine(a, b, u) else { continue }; // a lost row only weakens the system
                     match tighten(row) {
                         Row::Never => return true,
                         Row::Always => {}
-                        Row::Inequality(row) => next.push(row),
+                        // What is left of rows in order is in order.
+                        Row::Inequality(row) => insert(&mut next, row),
                     }
                 }
-            }
-            // What is left of rows in order is in order.
-            if next.len() > kept {
-                prune(&mut next);
             }
             if next.len() > INEQUALITY_LIMIT {
                 return false;
@@ -228,6 +234,35 @@ impl System {
             rows = next;
         }
     }
+}
+
+/// In how many rows each unknown stands, and how. Loops, as in what follows: a debug build calls what iterators do.
+fn costs(rows: &[Inequality], unknowns: usize) -> Vec<Cost> {
+    let mut found = vec![Cost::default(); unknowns];
+    let (costs, mut at) = (&mut found[..], 0);
+    while at < rows.len() {
+        let (coefficients, mut n) = (&rows[at].coefficients[..], 0);
+        while n < coefficients.len() {
+            let (u, c) = coefficients[n];
+            costs[u].count(c);
+            n += 1;
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Whether an unknown of a row has coefficients of one sign alone.
+fn is_met(row: &Inequality, costs: &[Cost]) -> bool {
+    let (coefficients, mut n) = (&row.coefficients[..], 0);
+    while n < coefficients.len() {
+        let cost = &costs[coefficients[n].0];
+        if cost.up == 0 || cost.down == 0 {
+            return true;
+        }
+        n += 1;
+    }
+    false
 }
 
 /// In how many rows an unknown has a positive and a negative coefficient, and whether one of them is not ±1.
@@ -261,7 +296,14 @@ enum Row {
 
 /// Divides by the gcd of the coefficients and rounds the constant down.
 fn tighten(mut row: Inequality) -> Row {
-    let g = row.coefficients.iter().fold(0, |g, c| gcd(g, c.1));
+    let mut g = 0;
+    for (_, c) in &row.coefficients {
+        g = gcd(g, *c);
+        // Most rows have a coefficient of 1.
+        if g == 1 {
+            return Row::Inequality(row);
+        }
+    }
     if g == 0 {
         return if row.constant < 0 { Row::Never } else { Row::Always };
     }
@@ -275,21 +317,10 @@ fn tighten(mut row: Inequality) -> Row {
 /// Solves pairs of rows that together are an equality with an unknown of coefficient ±1, which keeps all integer
 /// solutions and loses none of their divisibility; false if there is no solution.
 fn substitute_equalities(rows: &mut Vec<Inequality>) -> bool {
-    let opposite = |a: &Inequality, b: &Inequality| {
-        a.constant == -b.constant
-            && a.coefficients.len() == b.coefficients.len()
-            && a.coefficients.iter().zip(&b.coefficients).all(|(x, y)| x.0 == y.0 && x.1 == -y.1)
-    };
     loop {
-        let unit = |row: &Inequality| row.coefficients.iter().find(|c| c.1.abs() == 1).copied();
-        let pair = (0..rows.len()).find_map(|a| {
-            let (u, c) = unit(&rows[a])?;
-            let b = (a + 1..rows.len()).find(|b| opposite(&rows[a], &rows[*b]))?;
-            Some((a, b, u, c))
-        });
-        let Some((a, b, u, c)) = pair else { return true };
+        let Some((a, b, u, c)) = equality(rows) else { return true };
         let (up, down) = if c > 0 { (rows[a].clone(), rows[b].clone()) } else { (rows[b].clone(), rows[a].clone()) };
-        let mut next = Vec::with_capacity(rows.len());
+        let mut next: Vec<Inequality> = Vec::with_capacity(rows.len());
         for (at, row) in rows.drain(..).enumerate() {
             if at == a || at == b {
                 continue;
@@ -301,26 +332,80 @@ fn substitute_equalities(rows: &mut Vec<Inequality>) -> bool {
             };
             match row.map(tighten) {
                 Some(Row::Never) => return false,
-                Some(Row::Inequality(row)) => next.push(row),
+                Some(Row::Inequality(row)) => insert(&mut next, row),
                 Some(Row::Always) | None => {}
             }
         }
-        prune(&mut next);
         *rows = next;
     }
 }
 
-/// Keeps the strongest of rows with equal coefficients.
-fn prune(rows: &mut Vec<Inequality>) {
-    rows.sort_unstable_by(Inequality::order);
-    rows.dedup_by(|later, kept| later.coefficients == kept.coefficients);
+/// The first two rows, which are in order, that together are an equality, with the unknown of which one has a
+/// coefficient of ±1.
+fn equality(rows: &[Inequality]) -> Option<(usize, usize, usize, i128)> {
+    // Loops: most rows have no such, and a debug build calls what iterators do.
+    let mut a = 0;
+    while a < rows.len() {
+        let own = &rows[a];
+        let mut b = a + 1;
+        // What has the same unknowns stands near.
+        while b < rows.len() && rows[b].first() == own.first() {
+            if rows[b].constant == -own.constant
+                && is_opposite(&own.coefficients, &rows[b].coefficients)
+                && let Some((u, c)) = unit(own)
+            {
+                return Some((a, b, u, c));
+            }
+            b += 1;
+        }
+        a += 1;
+    }
+    None
+}
+
+/// The first unknown that has a coefficient of ±1.
+fn unit(row: &Inequality) -> Option<(usize, i128)> {
+    row.coefficients.iter().find(|c| c.1.abs() == 1).copied()
+}
+
+/// Whether sums of unknowns are opposite to each other.
+fn is_opposite(a: &[(usize, i128)], b: &[(usize, i128)]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    for (at, (u, c)) in a.iter().enumerate() {
+        if b[at].0 != *u || b[at].1 != -c {
+            return false;
+        }
+    }
+    true
+}
+
+/// Puts a row among others that are in order and have different coefficients; of equal ones the stronger one stays.
+fn insert(rows: &mut Vec<Inequality>, row: Inequality) {
+    let (mut low, mut high) = (0, rows.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        match rows[middle].order(&row) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+            Ordering::Equal => {
+                let known = &mut rows[middle].constant;
+                *known = row.constant.min(*known);
+                return;
+            }
+        }
+    }
+    rows.insert(low, row);
 }
 
 fn coefficient(row: &Inequality, unknown: usize) -> i128 {
-    for (u, c) in &row.coefficients {
-        if *u == unknown {
-            return *c;
+    let (coefficients, mut n) = (&row.coefficients[..], 0);
+    while n < coefficients.len() {
+        if coefficients[n].0 == unknown {
+            return coefficients[n].1;
         }
+        n += 1;
     }
     0
 }

@@ -169,7 +169,11 @@ impl Limits {
                     }
                 }
             } else {
-                self.linear.push(Limit { parts, low, high });
+                let limit = Limit { parts, low, high };
+                // Many axes are loops, and what several stages ask for has the same ends again.
+                if !limit.is_of_its_loop(known) && !self.linear.contains(&limit) {
+                    self.linear.push(limit);
+                }
             }
             return true;
         }

@@ -26,9 +26,9 @@ pub(super) struct Known<'a> {
     outside: Vec<(Var, Expr)>,
     inside: Vec<(Var, Expr)>,
     /// At least 0 wherever the loops outside come to the place.
-    reached: Vec<Expr>,
+    reached: Vec<Rc<Row>>,
     /// At least 0 wherever something is asked for.
-    rows: Vec<Expr>,
+    rows: Vec<Rc<Row>>,
     proofs: Cell<u32>,
     /// The number of `rows` among the lists of `shared`, once it was looked for.
     list: Cell<Option<usize>>,
@@ -36,11 +36,28 @@ pub(super) struct Known<'a> {
     shared: Rc<Shared>,
 }
 
+/// What is at least 0.
+#[derive(Debug)]
+struct Row {
+    e: Expr,
+    vars: Vec<Var>,
+    /// As questions are put to eliminations.
+    with_residues: OnceCell<Expr>,
+}
+
+impl Row {
+    fn new(e: Expr) -> Rc<Self> {
+        Rc::new(Self { vars: e.vars(), e, with_residues: OnceCell::new() })
+    }
+}
+
 /// What does not depend on who asks.
 #[derive(Debug, Default)]
 struct Shared {
     /// What is known of the dimensions, to which a question is added.
     system: OnceCell<System>,
+    /// That each loop outside ends, as questions are put to eliminations.
+    ends: Vec<OnceCell<Expr>>,
     answers: RefCell<Answers>,
 }
 
@@ -83,11 +100,11 @@ impl<'a> Known<'a> {
             facts,
             outside: loops.outside.iter().map(normal).collect(),
             inside: loops.inside.iter().map(normal).collect(),
-            reached: loops.reached.iter().map(|e| facts.normal(e)).filter(|e| !e.is_unknown()).collect(),
+            reached: loops.reached.iter().map(|e| facts.normal(e)).filter(|e| !e.is_unknown()).map(Row::new).collect(),
             rows: Vec::new(),
             proofs: Cell::new(PROOFS),
             list: Cell::new(None),
-            shared: Rc::default(),
+            shared: Rc::new(Shared { ends: vec![OnceCell::new(); loops.outside.len()], ..Shared::default() }),
         }
     }
 
@@ -98,8 +115,8 @@ impl<'a> Known<'a> {
 
     /// Adds `e ≥ 0`.
     pub fn assume(&mut self, e: Expr) {
-        if e.as_constant().is_none() && !e.is_unknown() && !self.rows.contains(&e) {
-            self.rows.push(e);
+        if e.as_constant().is_none() && !e.is_unknown() && !self.rows.iter().any(|row| row.e == e) {
+            self.rows.push(Row::new(e));
             self.list.set(None);
         }
     }
@@ -109,7 +126,7 @@ impl<'a> Known<'a> {
         if first {
             self.rows = other.rows;
         } else {
-            self.rows.retain(|row| other.rows.contains(row));
+            self.rows.retain(|row| other.rows.iter().any(|own| own.e == row.e));
         }
         self.list.set(None);
     }
@@ -191,17 +208,18 @@ impl<'a> Known<'a> {
 
     /// The number of the rows that are known.
     fn list(&self) -> usize {
-        let number = self.list.get().unwrap_or_else(|| self.shared.answers.borrow_mut().list(&self.rows));
+        let number = self.list.get().unwrap_or_else(|| {
+            let rows: Vec<Expr> = self.rows.iter().map(|row| row.e.clone()).collect();
+            self.shared.answers.borrow_mut().list(&rows)
+        });
         self.list.set(Some(number));
         number
     }
 
     /// Looks for a proof.
     fn search(&self, e: &Expr, with_rows: bool, depth: u32) -> bool {
-        if self.reached.contains(e)
-            || with_rows && self.rows.contains(e)
-            || self.bound(e, false).is_some_and(|least| least >= 0)
-        {
+        let has = |rows: &[Rc<Row>]| rows.iter().any(|row| row.e == *e);
+        if has(&self.reached) || with_rows && has(&self.rows) || self.bound(e, false).is_some_and(|least| least >= 0) {
             return true;
         }
         if let Some(holds) = self.everywhere(e, with_rows) {
@@ -217,16 +235,17 @@ impl<'a> Known<'a> {
             }
         }
         let mut vars = e.vars();
-        let near = |row: &&Expr| row.vars().iter().any(|v| vars.contains(v));
-        let rows: Vec<&Expr> = self.known_rows(with_rows).filter(near).collect();
-        vars.extend(rows.iter().flat_map(|row| row.vars()));
+        let near = |row: &&Row| row.vars.iter().any(|v| vars.contains(v));
+        let rows: Vec<&Row> = self.known_rows(with_rows).filter(near).collect();
+        vars.extend(rows.iter().flat_map(|row| &row.vars));
         let mut system = self.shared.system.get_or_init(|| self.facts.residue_system()).clone();
-        for (var, extent) in self.outside.iter().filter(|l| vars.contains(&l.0)) {
+        for (at, (var, extent)) in self.outside.iter().enumerate().filter(|(_, l)| vars.contains(&l.0)) {
             system.at_least(*var, 0);
-            system.require(&self.facts.with_residues(&extent.sub(&Expr::constant(1)).sub(&Expr::var(*var))));
+            let end = || self.facts.with_residues(&extent.sub(&Expr::constant(1)).sub(&Expr::var(*var)));
+            system.require(self.shared.ends[at].get_or_init(end));
         }
         for row in rows {
-            system.require(&self.facts.with_residues(row));
+            system.require(row.with_residues.get_or_init(|| self.facts.with_residues(&row.e)));
         }
         system.require(&self.facts.with_residues(&e.scale(-1).sub(&Expr::constant(1))));
         system.is_infeasible()
@@ -293,7 +312,7 @@ impl<'a> Known<'a> {
         let rows = self.rows_within(&loops, true);
         let (mut first, mut same) = (None, true);
         each_point(&loops, |values| {
-            if rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0)) {
+            if rows.iter().all(|row| row.e.eval(values).is_none_or(|v| v >= 0)) {
                 let value = e.eval(values);
                 same &= value.is_some() && first.is_none_or(|first| Some(first) == value);
                 first = first.or(value);
@@ -304,13 +323,14 @@ impl<'a> Known<'a> {
     }
 
     /// What is at least 0: wherever the place is reached, or only where something is asked for, too.
-    fn known_rows(&self, with_rows: bool) -> impl Iterator<Item = &Expr> {
-        self.reached.iter().chain(self.rows.iter().filter(move |_| with_rows))
+    fn known_rows(&self, with_rows: bool) -> impl Iterator<Item = &Row> {
+        let rows = if with_rows { &self.rows[..] } else { &[] };
+        self.reached.iter().chain(rows).map(|row| &**row)
     }
 
     /// What is known of these loops alone.
-    fn rows_within(&self, loops: &[(Var, i128)], with_rows: bool) -> Vec<&Expr> {
-        let is_within = |row: &&Expr| row.vars().iter().all(|v| loops.iter().any(|l| l.0 == *v));
+    fn rows_within(&self, loops: &[(Var, i128)], with_rows: bool) -> Vec<&Row> {
+        let is_within = |row: &&Row| row.vars.iter().all(|v| loops.iter().any(|l| l.0 == *v));
         self.known_rows(with_rows).filter(is_within).collect()
     }
 
@@ -321,7 +341,7 @@ impl<'a> Known<'a> {
         let rows = self.rows_within(&loops, with_rows);
         let mut holds = true;
         each_point(&loops, |values| {
-            let asked = rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
+            let asked = rows.iter().all(|row| row.e.eval(values).is_none_or(|v| v >= 0));
             holds &= !asked || e.eval(values).is_some_and(|v| v >= 0);
             holds
         });
@@ -345,7 +365,7 @@ impl<'a> Known<'a> {
         let within = self.rows_within(&whole, true);
         let mut best: Option<i128> = None;
         each_point(&loops, |values| {
-            let asked = within.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
+            let asked = within.iter().all(|row| row.e.eval(values).is_none_or(|v| v >= 0));
             if asked {
                 best = match (count.eval(values), best) {
                     (None, _) => Some(i128::MAX),
@@ -523,7 +543,9 @@ mod tests {
                     }
                     _ => {
                         let (known, e) = (&all[at], random.of(&questions));
-                        let alone = Known { shared: Rc::default(), list: Cell::new(None), ..known.clone() };
+                        let ends = vec![OnceCell::new(); known.outside.len()];
+                        let shared = Rc::new(Shared { ends, ..Shared::default() });
+                        let alone = Known { shared, list: Cell::new(None), ..known.clone() };
                         let before = known.proofs.get();
                         let with_rows = random.below(3) > 0;
                         let ask = |of: &Known<'_>| if with_rows { of.proves(&e) } else { of.proves_always(&e) };

@@ -8,7 +8,7 @@ use crate::extent::{Atom, Expr, Var};
 pub(super) type Parts = Vec<(Var, Expr)>;
 
 /// `low ≤ Σ factor · loop ≤ high`, over loops inside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     pub parts: Parts,
     pub low: Option<Expr>,
@@ -36,6 +36,19 @@ impl Limit {
     /// The least or the greatest value of the sum by the extents of its loops.
     pub fn end(&self, greatest: bool, known: &Known<'_>) -> Option<Expr> {
         end(self.parts.iter(), greatest, known)
+    }
+
+    /// Whether it says no more than how many iterations its only loop has, in numbers.
+    pub fn is_of_its_loop(&self, known: &Known<'_>) -> bool {
+        let [(var, factor)] = &self.parts[..] else { return false };
+        let iterations = known.inside(*var).and_then(Expr::as_constant).filter(|n| *n > 0);
+        let last = match (iterations, factor.as_constant()) {
+            (Some(iterations), Some(sign @ (1 | -1))) => (iterations - 1) * sign,
+            _ => return false,
+        };
+        let is_below = |e: &Expr| e.as_constant().is_some_and(|low| low <= last.min(0));
+        let is_above = |e: &Expr| e.as_constant().is_some_and(|high| high >= last.max(0));
+        self.low.as_ref().is_none_or(is_below) && self.high.as_ref().is_none_or(is_above)
     }
 
     /// Whether the extents of the loops say all that it says.

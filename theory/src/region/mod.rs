@@ -201,7 +201,8 @@ impl<'a> Parts<'a> {
                 (part::Part::new(number, request, &limits, shape, &known), known)
             };
             let (mut part, own) = read(&request.conditions);
-            if !request.conditions.is_empty() {
+            // Without its conditions it is asked for beside others alone.
+            if !request.conditions.is_empty() && requests.len() > 1 {
                 part.plain = Some(Box::new(read(&[]).0));
             }
             parts.push((part, own));

@@ -103,6 +103,8 @@ pub enum Reduction {
     Sum,
     /// Any order, another one each time.
     UnorderedSum,
+    /// Any order, of terms that depend on an extreme: partial sums may be corrected.
+    OnlineSum,
     /// Ascending order.
     OrderedSum,
     /// A product.
@@ -257,7 +259,8 @@ pub enum Expr {
     Scalar(String),
     /// An element, and what is outside.
     Read(String, Vec<Index>, Option<Box<Expr>>),
-    /// `-`, `abs`, or `floor` of the half.
+    /// `-`, `abs`, `floor` of the half, or the exponential of a thousand times something that is no integer above 0: of
+    /// integers that is 1 or nothing.
     Unary(&'static str, Box<Expr>),
     /// `+`, `-`, `*`, `/`, `%`, or a function of two arguments.
     Binary(&'static str, Box<Expr>, Box<Expr>),

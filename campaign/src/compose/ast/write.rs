@@ -84,6 +84,7 @@ impl Expr {
                 }
             }
             Self::Unary("half", a) => format!("floor({} / 2.0)", a.write(ty)),
+            Self::Unary("exp", a) => format!("exp(1000.0 * {})", a.write(ty)),
             Self::Unary("-", a) => format!("(-{})", a.write(ty)),
             Self::Unary(function, a) => format!("{function}({})", a.write(ty)),
             Self::Binary(op, a, b) if op.starts_with('m') => format!("{op}({}, {})", a.write(ty), b.write(ty)),
@@ -117,6 +118,7 @@ impl Reduce {
         match self.by {
             Reduction::Sum => format!("sum(|{axes}| {term})"),
             Reduction::UnorderedSum => format!("unordered sum(|{axes}| {term})"),
+            Reduction::OnlineSum => format!("online sum(|{axes}| {term})"),
             Reduction::OrderedSum => format!("ordered sum(|{axes}| {term})"),
             Reduction::Prod => format!("prod(|{axes}| {term})"),
             // The product stands by itself: it is what is accumulated.

@@ -4,6 +4,7 @@
 
 mod lower;
 mod memory;
+pub mod online;
 mod planned;
 mod read;
 mod reduce;
@@ -103,6 +104,9 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         }
     }
     let mut equations = draw.equations(&planned);
+    if draw.rng.chance(10) {
+        draw.online(&mut equations);
+    }
     let mut inputs = draw.inputs(&equations);
     let mut least = draw.least;
     let rng = draw.rng;

@@ -27,6 +27,11 @@ pub(super) fn cast(value: Number, ty: Type) -> Result<Number, Fault> {
 pub(super) fn unary(op: &str, a: Number, ty: Type) -> Result<Number, Fault> {
     match (op, a) {
         ("half", Number::Float(a)) => Ok(Number::Float((a / 2.0).floor())),
+        // Nothing, one, or what is no small integer.
+        ("exp", Number::Float(a)) => match (a * 1000.0).exp() {
+            large if large > 1.0 && large.is_finite() => Err(Fault::Inexact),
+            value => Ok(Number::Float(value)),
+        },
         ("abs", Number::Float(a)) => Ok(Number::Float(a.abs())),
         (_, Number::Float(a)) => Ok(Number::Float(-a)),
         // The least integer has no opposite: it wraps.

@@ -65,9 +65,12 @@ impl<'a> Evaluation<'a> {
             arithmetic::cast(Number::Int(first.into()), ty)
         };
         match r.by {
-            Reduction::Sum | Reduction::UnorderedSum | Reduction::OrderedSum | Reduction::Fold | Reduction::Dot => {
-                sum(&terms, ty)
-            }
+            Reduction::Sum
+            | Reduction::UnorderedSum
+            | Reduction::OnlineSum
+            | Reduction::OrderedSum
+            | Reduction::Fold
+            | Reduction::Dot => sum(&terms, ty),
             Reduction::Prod => {
                 let mut product = ty.number(1);
                 // What overflows on the way meets a zero in some orders only. With an infinite term each order has the

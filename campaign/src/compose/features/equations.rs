@@ -58,6 +58,7 @@ fn reduction(equation: &Equation, r: &Reduce, found: &mut Found) {
     let by = match r.by {
         Reduction::Sum => "sum",
         Reduction::UnorderedSum => "unordered",
+        Reduction::OnlineSum => "online-sum",
         Reduction::OrderedSum => "ordered",
         Reduction::Prod => "prod",
         Reduction::Dot => "dot",
@@ -161,6 +162,7 @@ fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found)
             let feature = match *op {
                 "-" => "negation",
                 "abs" => "abs",
+                "exp" => "exp",
                 _ => "floor",
             };
             found.insert(feature);

@@ -77,6 +77,11 @@ pub const FEATURES: &[&str] = &[
     "roles",
     "ring-grid",
     "other-role",
+    "online",
+    "online-several",
+    "online-min",
+    "online-sum",
+    "exp",
     "roles-three",
     "role-chain",
     "role-regs",
@@ -258,6 +263,10 @@ fn of_op(op: &str, add: &mut dyn FnMut(bool, &'static str)) {
         "unroll" => add(true, if has(" by ") { "unroll-by" } else { "unroll" }),
         "vectorize" => add(true, "vectorize"),
         "like" => add(true, "like"),
+        "online" => {
+            add(true, "online");
+            add(has(","), "online-several");
+        }
         "region" => {
             add(true, "region");
             add(has("flat"), "region-flat");

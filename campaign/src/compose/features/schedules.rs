@@ -1,6 +1,6 @@
 //! What the schedules of a kernel have, found in the text of ops and clauses.
 
-use crate::compose::ast::{Kernel, Schedule};
+use crate::compose::ast::{Kernel, Reduction, Schedule};
 
 /// Calls `add` for features of schedules, with whether they are there.
 pub fn of_schedules(kernel: &Kernel, add: &mut dyn FnMut(bool, &'static str)) {
@@ -35,6 +35,10 @@ fn ops(kernel: &Kernel, schedule: &Schedule, add: &mut dyn FnMut(bool, &'static 
                 add(counted && unit.contains(".."), "parts-range");
             }
             "reduce" => add(op.ends_with(" by warp"), "reduce-by-warp"),
+            "online" => {
+                let by = kernel.equation(&schedule.name).map(|e| e.value.reductions());
+                add(by.is_some_and(|by| by.iter().any(|r| r.0 == Reduction::Min)), "online-min");
+            }
             "tile" => add(true, "tile"),
             "resize" => add(tma, "resize-copy"),
             "l2" => {

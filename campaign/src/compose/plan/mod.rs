@@ -13,6 +13,7 @@ mod tile;
 mod units;
 
 use super::ast::{Equation, Expr, Extent, Index, Kernel, Schedule};
+use super::draw::online;
 use crate::rng::Rng;
 use nest::{Given, Loop, Nest, Step, Units};
 use roles::Roles;
@@ -103,6 +104,13 @@ impl Plan<'_> {
         }
         let rest: Vec<Equation> = self.kernel.equations.iter().filter(|e| !e.output).cloned().collect();
         for equation in &rest {
+            // A sum that follows an extreme in one pass has no schedule: that of the extreme comes next.
+            let follows = online::is_sum(equation);
+            if follows && self.chance(85, &["online", "online-several", "online-min"]) {
+                let around = self.common(&equation.name);
+                self.around.push((equation.name.clone(), around));
+                continue;
+            }
             let reduces = !equation.value.reductions().is_empty();
             let percent = if self.wants(&["inline"]) { 40 } else { 96 };
             let readers: Vec<String> = (self.kernel.equations.iter())
@@ -112,12 +120,23 @@ impl Plan<'_> {
             let lost = readers.iter().any(|r| self.several(r)) && self.rng.chance(85);
             if !lost && self.rng.chance(if reduces { percent } else { 85 }) {
                 self.stage(equation);
+                self.follow(equation);
             } else {
                 if reduces {
                     self.kernel.inlined.push(equation.name.clone());
                 }
                 let around = self.common(&equation.name);
                 self.around.push((equation.name.clone(), around));
+            }
+        }
+        // What follows nothing is computed at each read.
+        for equation in rest.iter().filter(|equation| online::is_sum(equation)) {
+            let (own, schedules) = (&equation.name, &self.kernel.schedules);
+            let names = |op: &String| op.starts_with("online ") && op.contains(&format!("> {own}"));
+            let several = |op: &String| op.starts_with("online ") && op.contains(&format!(", {own} "));
+            let is_followed = schedules.iter().any(|s| s.ops.iter().any(|op| names(op) || several(op)));
+            if !is_followed && !schedules.iter().any(|s| s.name == *own) && !self.kernel.inlined.contains(own) {
+                self.kernel.inlined.push(own.clone());
             }
         }
         let copies = ["copy", "copy-of-stage", "tma", "cp_async", "both-ways", "copies-of-one", "copy-in-stage"];
@@ -131,6 +150,34 @@ impl Plan<'_> {
         }
         self.unroll_around();
         self.launch();
+    }
+
+    /// Sums that follow the extreme of a stage, over one of its loops over terms.
+    fn follow(&mut self, equation: &Equation) {
+        let sums: Vec<String> = online::sums(self.kernel, &equation.name)
+            .into_iter()
+            .filter(|sum| {
+                !self.kernel.schedules.iter().any(|s| s.name == *sum)
+                    && !self.kernel.inlined.contains(&(*sum).to_owned())
+            })
+            .map(str::to_owned)
+            .collect();
+        if sums.is_empty() {
+            return;
+        }
+        let Some((_, nest)) = self.nests.iter().find(|n| n.0 == equation.name) else { return };
+        let terms = |l: &&Loop| l.reduced && matches!(l.given, Given::Serial | Given::Unrolled);
+        let loops: Vec<String> = nest.loops.iter().filter(terms).map(|l| l.name.clone()).collect();
+        // Mostly the outermost one: others run twice.
+        let over = match loops.first() {
+            None => return,
+            Some(first) if self.rng.chance(75) => first.clone(),
+            Some(_) => self.rng.pick(&loops).clone(),
+        };
+        let op = format!("online {} -> {} over {over}", equation.name, sums.join(", "));
+        if let Some(schedule) = self.kernel.schedules.iter_mut().find(|s| s.name == equation.name) {
+            schedule.ops.push(op);
+        }
     }
 
     fn launch(&mut self) {

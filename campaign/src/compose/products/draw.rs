@@ -1,8 +1,7 @@
 //! Random decisions. Most of what is drawn should be accepted: what is refused by rule is drawn now and then.
 
-use super::{
-    Between, Cluster, Engine, Factor, Grid, Held, Made, Product, Roles, Split, Step, Store, Threads, Tiles, Via,
-};
+use super::made::{chain, hand_over, held, written};
+use super::{Between, Cluster, Engine, Factor, Grid, Product, Roles, Split, Step, Store, Threads, Tiles, Via, Writer};
 use crate::compose::ast::{Reduction, Type};
 use crate::rng::Rng;
 
@@ -28,6 +27,7 @@ const SUMS: i64 = 160;
 const SHARED: i64 = 200 << 10;
 
 /// A random product.
+#[expect(clippy::too_many_lines, reason = "a list of decisions")]
 pub fn product(rng: &mut Rng) -> Product {
     let engine = if rng.chance(50) { Engine::MmaSync } else { Engine::Wgmma };
     let ty = *rng.pick(&TYPES);
@@ -112,13 +112,23 @@ pub fn product(rng: &mut Rng) -> Product {
         product.factors[1].ty = if ty == Type::F16 { Type::Bf16 } else { Type::F16 };
     }
     match engine {
-        Engine::Wgmma if rng.chance(25) => {
-            held(&mut product, 0, rng);
-            if rng.chance(25) {
-                chain(&mut product, rng);
+        Engine::Wgmma => match rng.below(100) {
+            0..25 => {
+                held(&mut product, 0, rng);
+                if rng.chance(25) {
+                    chain(&mut product, rng);
+                }
+                if rng.chance(10) {
+                    written(&mut product, 1, rng);
+                }
             }
-        }
-        Engine::Wgmma => {}
+            25..55 => {
+                let both = rng.chance(25);
+                let one = rng.below(2);
+                (0..2).filter(|n| both || *n == one).for_each(|n| written(&mut product, n, rng));
+            }
+            _ => {}
+        },
         Engine::MmaSync => {
             (0..2).for_each(|n| held(&mut product, n, rng));
             if rng.chance(12) {
@@ -126,70 +136,25 @@ pub fn product(rng: &mut Rng) -> Product {
             }
         }
     }
+    hand_over(&mut product, rng);
+    turns(&mut product, rng);
     product
 }
 
-/// A factor in registers, of which no group stays under way.
-fn held(product: &mut Product, n: usize, rng: &mut Rng) {
-    let (engine, ty) = (product.tiles.engine, product.factors[n].ty);
-    let others: &[Type] = match ty {
-        Type::Bf16 => &[Type::Bf16, Type::F16, Type::I8, Type::E4m3, Type::F32],
-        Type::F16 => &[Type::F16, Type::Bf16, Type::U8, Type::E5m2],
-        Type::Tf32 => &[Type::Tf32, Type::F32, Type::F16],
-        Type::E4m3 => &[Type::E4m3, Type::F16, Type::E5m2],
-        Type::E5m2 => &[Type::E5m2, Type::Bf16],
-        Type::I8 => &[Type::I8, Type::I32],
-        _ => &[Type::U8],
-    };
-    let of_lanes = engine == Engine::MmaSync;
-    // As it is, mostly: that is what is loaded by matrices.
-    let from = if of_lanes && rng.chance(65) { ty } else { *rng.pick(others) };
-    let copied = from.bytes() == ty.bytes() && rng.chance(if of_lanes { 75 } else { 60 });
-    let each = 4 / ty.bytes();
-    let pairs = each == 2 && product.tiles.unit()[n] % 16 == 0;
-    let [single, alone] = [product.tiles.units[1 - n] == 1, product.tiles.units == [1, 1]];
-    let tiles = &mut product.tiles;
-    product.held[n] = Some(Held {
-        from,
-        copied,
-        made: match rng.below(10) {
-            0 => Made::Scaled,
-            1 => Made::Relu,
-            _ => Made::Nothing,
-        },
-        by_hand: !pairs || rng.chance(20),
-        vector: each > 1 && rng.chance(15),
-        outside: tiles.inner == 1 || tiles.unrolled && rng.chance(15),
-        of_block: alone && rng.chance(98) || single && rng.chance(30) || rng.chance(1),
-    });
-    product.inflight = if rng.chance(3) { product.inflight } else { 0 };
-    if !of_lanes {
-        product.tiles.units[1] = if rng.chance(10) { product.tiles.units[1] } else { 1 };
-        product.tiles.rows = if rng.chance(10) { product.tiles.rows } else { 1 };
+/// Warpgroups, or warps, that take tiles in turn: each one is all of the role for its own.
+fn turns(product: &mut Product, rng: &mut Rng) {
+    let alone = product.tiles.units == [1, 1] || rng.chance(1);
+    let Some(roles) = product.roles.as_mut().filter(|_| alone && rng.chance(45)) else { return };
+    roles.turns = *rng.pick(&[2, 2, 2, 3]);
+    if roles.turns == 3 && roles.registers.is_some() {
+        roles.registers = Some([40, 152]);
     }
-    if !copied {
-        product.factors[n].whole = false;
+    if !product.launch.contains(&"persistent") && rng.chance(97) {
+        product.launch.push("persistent");
     }
-    if from.bytes() != ty.bytes() || copied {
-        return;
-    }
-    // What no copy holds lies anywhere.
-    product.factors[n].across |= rng.chance(20);
-}
-
-/// A left factor that is a product itself.
-fn chain(product: &mut Product, rng: &mut Rng) {
-    let factor = &mut product.factors[0];
-    // What a product leaves lanes with are what they multiply where two share a register.
-    if factor.ty.bytes() != 2 && rng.chance(97) {
-        return;
-    }
-    (factor.across, factor.pitched, factor.plus, factor.whole) = (false, false, [0, 0], false);
-    product.cluster = product.cluster.filter(|_| rng.chance(10));
-    if let Some(held) = &mut product.held[0] {
-        held.made = Made::Product(*rng.pick(&[1, 2, 4]));
-        (held.from, held.copied, held.by_hand, held.vector) = (factor.ty, false, false, false);
-    }
+    // Blocks that share the terms of a tile do not take turns.
+    product.split = product.split.filter(|_| rng.chance(3));
+    product.atomic &= product.split.is_some();
 }
 
 /// Blocks that share the terms: then one role has all that comes after.
@@ -251,7 +216,8 @@ fn tiles_of_warps(ty: Type, rng: &mut Rng) -> Tiles {
 fn roles(engine: Engine, rng: &mut Rng) -> Roles {
     if engine == Engine::MmaSync {
         let (load, math_first) = (*rng.pick(&[1, 1, 2, 4, 3]), rng.chance(40));
-        return Roles { load, registers: None, math_first, save: rng.chance(10) };
+        let save = rng.chance(10);
+        return Roles { load, registers: None, math_first, save, writes: Writer::Load, turns: 1 };
     }
     let whole = rng.chance(50);
     let registers = whole && rng.chance(70);
@@ -265,6 +231,8 @@ fn roles(engine: Engine, rng: &mut Rng) -> Roles {
         // What multiplies begins with a whole warpgroup.
         math_first: if whole { rng.chance(30) } else { rng.chance(97) },
         save: rng.chance(if registers { 1 } else { 12 }),
+        writes: Writer::Load,
+        turns: 1,
     }
 }
 
@@ -280,7 +248,7 @@ fn factor(engine: Engine, ty: Type, rng: &mut Rng) -> Factor {
         ring: None,
         via: match (engine, rng.below(200)) {
             (Engine::Wgmma, 0) | (Engine::MmaSync, 0..150) => Via::Threads(by_threads(true, rng)),
-            (Engine::Wgmma, 1) | (Engine::MmaSync, 150..170) => Via::Threads(by_threads(false, rng)),
+            (Engine::Wgmma, 1..24) | (Engine::MmaSync, 150..170) => Via::Threads(by_threads(false, rng)),
             _ => Via::Tma,
         },
         hint: rng.chance(8).then(|| *rng.pick(&["l2 evict_first", "l2 evict_last", "l2 promote(128)"])),
@@ -305,6 +273,11 @@ fn threads(product: &mut Product, n: usize, rng: &mut Rng) {
     let (block, terms, of_warp) = (product.block()[n], product.terms(), product.tiles.unit()[n]);
     let factor = &mut product.factors[n];
     let Via::Threads(threads) = &mut factor.via else { return };
+    if product.tiles.engine == Engine::Wgmma {
+        // What descriptors describe is laid out as for the accelerator, and belongs to the block.
+        (threads.of_warp, threads.padded) = (threads.of_warp && rng.chance(10), rng.chance(2));
+        return;
+    }
     let bytes = factor.ty.bytes() as i64;
     let own = if threads.of_warp { of_warp } else { block };
     let along = bytes * if factor.across { own } else { terms };

@@ -1,4 +1,5 @@
-//! Copies of the factors in shared memory, and factors that lanes hold.
+//! Copies of the factors in shared memory, and factors that have an equation of their own: lanes hold them, or threads
+//! write them to shared memory.
 
 use super::{Engine, Factor, Made, Product, Threads, Via};
 use crate::compose::ast::{Equation, Expr, Extent, Index, Input, PITCHES, Pitch, Reduction, Schedule, Stride, Type};
@@ -193,6 +194,11 @@ pub(super) fn copy(product: &Product, n: usize, at: (String, String)) -> Schedul
     }
     let mut clauses: Vec<String> = Vec::new();
     clauses.extend(factor.ring.map(|ring| format!("ring({ring})")));
+    let maker = if product.is_written(n) && product.held[n].is_none() {
+        product.roles.map_or("load", |roles| roles.writes.name())
+    } else {
+        "load"
+    };
     let (via, unit) = match factor.via {
         Via::Tma => (Some("via tma"), ""),
         Via::Threads(threads) => {
@@ -200,9 +206,14 @@ pub(super) fn copy(product: &Product, n: usize, at: (String, String)) -> Schedul
         }
     };
     clauses.extend(via.map(str::to_owned));
-    clauses.extend(product.roles.map(|_| if unit.is_empty() { "by load" } else { "by math" }.to_owned()));
+    let by = if unit.is_empty() { maker } else { "math" };
+    clauses.extend(product.roles.map(|_| format!("by {by}")));
     let ops = match factor.via {
         Via::Tma => tiles(product, n),
+        Via::Threads(threads) if product.tiles.engine == Engine::Wgmma && !threads.padded => {
+            let axes = if factor.across { ["k", x] } else { [x, "k"] };
+            written(product, n, (threads.chunk, factor.across), axes)
+        }
         Via::Threads(threads) => by_threads(product, n, threads),
     };
     Schedule {
@@ -251,6 +262,64 @@ fn by_threads(product: &Product, n: usize, threads: Threads) -> Vec<String> {
         (_, bytes) => format!("] swizzle {bytes}"),
     };
     ops.push(format!("layout [{outer}, {inner}{end}"));
+    ops
+}
+
+/// A factor that threads write to shared memory, from its equation.
+pub(super) fn made(product: &Product, n: usize, at: &(String, String)) -> Option<Schedule> {
+    let written = product.written(n)?;
+    let factor = &product.factors[n];
+    let across = factor.across ^ written.turned;
+    let ring = factor.ring.map(|ring| format!("ring({ring})"));
+    let by = product.roles.map(|roles| format!("by {}", roles.writes.name()));
+    let mut ops = self::written(product, n, (written.chunk, across), [axis(n), "k"]);
+    if written.unrolled {
+        ops.push("unroll pr".to_owned());
+    }
+    Some(Schedule {
+        name: HELD[n][0].to_owned(),
+        copy: None,
+        place: "shared".to_owned(),
+        at: Some(at.clone()),
+        clauses: ring.into_iter().chain(by).collect(),
+        ops,
+        loops: Vec::new(),
+    })
+}
+
+/// Chunks that threads write where tensor cores read them: runs of a swizzle's length, those of one row or column side
+/// by side, outside of them rows or columns. `axes` are the order in which the stage has its axes.
+fn written(product: &Product, n: usize, (chunk, across): (i64, bool), axes: [&str; 2]) -> Vec<String> {
+    let factor = &product.factors[n];
+    let bytes = factor.ty.bytes() as i64;
+    let (x, own, terms) = (axis(n), product.block()[n], product.terms());
+    let ([outer, inner], length) = if across { (["k", x], own) } else { ([x, "k"], terms) };
+    let run = factor.swizzle.max(16) / bytes;
+    let each = (chunk / bytes).clamp(1, run);
+    let mut ops = Vec::new();
+    let (mut along, mut runs) = (inner, None);
+    if length > run {
+        ops.push(format!("split {inner} by {run} -> wr, wx"));
+        (along, runs) = ("wx", Some("wr"));
+    }
+    let (mut chunks, mut lanes) = (along, None);
+    if each > 1 {
+        ops.push(format!("split {along} by {each} -> wc, wv"));
+        (chunks, lanes) = ("wc", Some("wv"));
+    }
+    let all: Vec<&str> = [outer].into_iter().chain(runs).chain([chunks]).collect();
+    if axes != [outer, inner] {
+        ops.push(format!("reorder {}", all.iter().copied().chain(lanes).collect::<Vec<_>>().join(", ")));
+    }
+    ops.push(format!("merge {} -> p", all.join(", ")));
+    ops.push(format!("split p by {} -> pr, t", product.writers()));
+    ops.push("bind t: thread".to_owned());
+    ops.extend(lanes.map(|lanes| format!("vectorize {lanes}")));
+    if !factor.bare {
+        let end = if factor.swizzle > 0 { format!("] swizzle {}", factor.swizzle) } else { "]".to_owned() };
+        let order: Vec<&str> = runs.into_iter().chain([outer, chunks]).chain(lanes).collect();
+        ops.push(format!("layout [{}{end}", order.join(", ")));
+    }
     ops
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Between, Engine, Grid, Made, Product, Split, Step, Store, Via};
+use super::{Between, Engine, Grid, Made, Product, Split, Step, Store, Via, Writer};
 use crate::compose::ast::{Reduction, Type};
 
 /// Every feature; the matrix has a row and a column for each.
@@ -45,6 +45,17 @@ pub const FEATURES: &[&str] = &[
     "held-outside",
     "held-by-block",
     "chain",
+    "written",
+    "written-both",
+    "written-copied",
+    "written-converted",
+    "written-turned",
+    "written-singly",
+    "written-unrolled",
+    "written-for-all-terms",
+    "written-by-load",
+    "written-by-math",
+    "written-by-make",
     "threads-ahead",
     "threads",
     "copy-of-warp",
@@ -78,6 +89,8 @@ pub const FEATURES: &[&str] = &[
     "registers",
     "math-first",
     "save",
+    "alternate",
+    "alternate-three",
     "persistent",
     "dependent",
     "inflight",
@@ -132,13 +145,29 @@ const APART: &[&[&str]] = &[
     &["mma-sync", "registers"],
     &["mma-sync", "columns-256"],
     &["mma-sync", "columns-more"],
-    // The accelerator brings what warpgroups multiply; all of these have an instance together.
+    // What threads fetch ahead is no factor of warpgroups; all of these have an instance together.
     &["wgmma", "threads-ahead"],
-    &["wgmma", "threads"],
     &["wgmma", "copy-of-warp"],
-    &["wgmma", "chunks-of-8"],
-    &["wgmma", "chunks-of-4"],
     &["wgmma", "padded"],
+    &["mma-sync", "written"],
+    &["mma-sync", "written-both"],
+    &["mma-sync", "written-copied"],
+    &["mma-sync", "written-converted"],
+    &["mma-sync", "written-turned"],
+    &["mma-sync", "written-singly"],
+    &["mma-sync", "written-unrolled"],
+    &["mma-sync", "written-for-all-terms"],
+    &["written-by-load", "written-by-math", "written-by-make", "mma-sync"],
+    &["written-by-math", "inflight"],
+    // Each one is all of the role.
+    &["alternate", "units-below", "units-beside"],
+    &["alternate-three", "units-below", "units-beside"],
+    &["alternate", "split-by"],
+    &["alternate", "split-into"],
+    &["alternate", "split-atomic"],
+    &["alternate-three", "split-by"],
+    &["alternate-three", "split-into"],
+    &["alternate-three", "split-atomic"],
     &["load-warp", "load-warpgroup"],
     &["load-warp", "registers"],
     &["grid-swapped", "raster", "grid-merged", "columns-serial"],
@@ -263,6 +292,18 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     add(product.exchanged, "exchanged");
     for (held, factor) in product.held.iter().zip(&product.factors) {
         let Some(held) = held else { continue };
+        if let Some(written) = held.written {
+            add(true, "written");
+            add(held.copied, "written-copied");
+            add(held.from != factor.ty, "written-converted");
+            add(written.turned, "written-turned");
+            add(written.chunk <= factor.ty.bytes() as i64, "written-singly");
+            add(written.unrolled, "written-unrolled");
+            add(factor.whole, "written-for-all-terms");
+            add(held.made == Made::Scaled, "held-scaled");
+            add(held.made == Made::Relu, "held-relu");
+            continue;
+        }
         add(true, "held");
         add(held.copied, "held-copied");
         add(held.from != factor.ty, "held-converted");
@@ -277,6 +318,16 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
             Made::Product(_) => "chain",
         };
         add(true, made);
+    }
+    let written = (0..2).filter(|n| product.is_written(*n)).count();
+    add(written == 2, "written-both");
+    if let Some(roles) = product.roles.filter(|_| written > 0) {
+        let by = match roles.writes {
+            Writer::Load => "written-by-load",
+            Writer::Math => "written-by-math",
+            Writer::Make(_) => "written-by-make",
+        };
+        add(true, by);
     }
     add(product.batch.is_some(), "batch");
 }
@@ -319,6 +370,8 @@ fn of_launch(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
         add(roles.registers.is_some(), "registers");
         add(roles.math_first, "math-first");
         add(roles.save, "save");
+        add(roles.turns > 1, "alternate");
+        add(roles.turns > 2, "alternate-three");
     }
     product.launch.iter().for_each(|item| add(true, item));
     add(product.inflight > 0, "inflight");
@@ -345,7 +398,7 @@ mod tests {
     #[test]
     fn features_are_drawn() {
         let mut met: BTreeSet<&'static str> = BTreeSet::new();
-        for index in 0..2000 {
+        for index in 0..12_000 {
             met.extend(of(&products::product(&mut Rng::of_case(1, index))));
         }
         assert!(met.iter().all(|f| FEATURES.contains(f)), "{met:?}");

@@ -5,17 +5,20 @@
 //!
 //! | room | holds |
 //! | --- | --- |
-//! | `draw` | random decisions |
+//! | `draw`, `made` | random decisions; those about factors with equations of their own |
 //! | `write` | the kernel that they say |
-//! | `factor` | copies of the factors, and those that lanes hold |
+//! | `factor` | copies of the factors, those that lanes hold, and those that threads write |
 //! | `epilogue` | what is made of the sums |
+//! | [`case`] | the product of a case |
 //! | [`features`] | what a product has, to be counted |
 //! | `shrink` | decisions, taken back |
 
+pub mod case;
 mod draw;
 mod epilogue;
 mod factor;
 pub mod features;
+mod made;
 mod shrink;
 mod write;
 
@@ -161,7 +164,7 @@ pub enum Split {
     Into(i64),
 }
 
-/// A factor that lanes hold.
+/// A factor with an equation of its own: lanes hold it, or threads write it to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Its type in memory: threads convert it.
@@ -178,6 +181,19 @@ pub struct Held {
     pub outside: bool,
     /// Whether the block has it, and not each warp.
     pub of_block: bool,
+    /// How it is written to shared memory, if that is where it lies.
+    pub written: Option<Written>,
+}
+
+/// A factor that threads write to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes that go at once; those of an element are no vector.
+    pub chunk: i64,
+    /// Whether other elements are neighbours than in memory.
+    pub turned: bool,
+    /// Whether what a thread writes is written out.
+    pub unrolled: bool,
 }
 
 /// What threads make of a factor.
@@ -204,6 +220,32 @@ pub struct Roles {
     pub math_first: bool,
     /// Whether a role of its own stores.
     pub save: bool,
+    /// Which role writes factors to shared memory.
+    pub writes: Writer,
+    /// Units of the role that multiplies that take tiles in turn; one has all of them.
+    pub turns: i64,
+}
+
+/// A role that writes factors to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The one that fetches.
+    Load,
+    /// The one that multiplies.
+    Math,
+    /// One of its own, of so many warps.
+    Make(i64),
+}
+
+impl Writer {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Math => "math",
+            Self::Make(_) => "make",
+        }
+    }
 }
 
 /// Which loops are those of blocks.
@@ -364,6 +406,28 @@ impl Product {
     /// Whether there is a copy of a factor in shared memory.
     pub fn is_copied(&self, n: usize) -> bool {
         self.held[n].is_none_or(|held| held.copied) && self.chain(n).is_none()
+    }
+
+    /// How threads write a factor to shared memory, if they do.
+    pub fn written(&self, n: usize) -> Option<Written> {
+        self.held[n]?.written
+    }
+
+    /// Whether threads write a factor to shared memory, from where tensor cores read it.
+    pub fn is_written(&self, n: usize) -> bool {
+        let copied = self.held[n].is_none() && matches!(self.factors[n].via, Via::Threads(_));
+        self.written(n).is_some() || self.tiles.engine == Engine::Wgmma && copied
+    }
+
+    /// Threads of the role that writes factors, or of the block.
+    pub fn writers(&self) -> i64 {
+        let own = 32 * self.tiles.warps();
+        let Some(roles) = self.roles else { return own };
+        match roles.writes {
+            Writer::Load => 32 * roles.load,
+            Writer::Math => own,
+            Writer::Make(warps) => 32 * warps,
+        }
     }
 
     /// The steps of the product that a factor is, if it is one.

@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Between, Engine, Grid, Held, Made, Product, Split, Store, Threads, Via};
+use super::{Between, Engine, Grid, Held, Made, Product, Split, Store, Threads, Via, Writer, Written};
 
 /// Takes decisions back as long as `fails` says that what is left still does; tries at most so many.
 pub fn shrink(product: &Product, tries: &mut u32, fails: &dyn Fn(&Product) -> bool) -> Product {
@@ -61,6 +61,9 @@ fn candidates(product: &Product) -> Vec<Product> {
             (roles.registers, roles.save) = (None, false);
         }
     });
+    with(&|p| p.roles.iter_mut().for_each(|roles| roles.turns = 1));
+    with(&|p| p.roles.iter_mut().for_each(|roles| roles.turns = roles.turns.min(2)));
+    with(&|p| p.roles.iter_mut().for_each(|roles| roles.writes = Writer::Load));
     with(&|p| {
         if let Some(cluster) = &mut p.cluster {
             (cluster.multicast, cluster.blocks) = (false, 2);
@@ -76,6 +79,10 @@ fn candidates(product: &Product) -> Vec<Product> {
         held(&|held| held.vector = false);
         held(&|held| held.outside = false);
         held(&|held| held.of_block = false);
+        held(&|held| {
+            let simple = |_| Written { chunk: 16, turned: false, unrolled: false };
+            held.written = held.written.map(simple);
+        });
         with(&|p| {
             let ty = p.factors[n].ty;
             if let Some(held) = &mut p.held[n] {

@@ -1,6 +1,6 @@
 //! The kernel that the decisions of a product say.
 
-use super::{Between, Engine, Grid, Product, Split, Store, epilogue, factor};
+use super::{Between, Engine, Grid, Product, Split, Store, Writer, epilogue, factor};
 use crate::compose::ast::{End, Expr, Extent, Kernel, Reduction, Schedule};
 
 /// Clauses of what the role that multiplies computes.
@@ -31,6 +31,12 @@ impl Product {
                 _ => 1,
             };
             need(if factor.across { n } else { 2 }, by);
+        }
+        for n in 0..2 {
+            if let Some(written) = self.written(n) {
+                let across = self.factors[n].across ^ written.turned;
+                need(if across { n } else { 2 }, written.chunk / self.factors[n].ty.bytes() as i64);
+            }
         }
         let inner = usize::from(!self.transposed);
         match self.store {
@@ -119,6 +125,10 @@ impl Product {
             let Some(held) = self.held[n] else { continue };
             let inside = self.tiles.inner > 1 && !held.outside;
             let own = if inside { ("acc".to_owned(), "kk".to_owned()) } else { at(is_one) };
+            if let Some(made) = factor::made(self, n, &at(self.factors[n].whole || is_one)) {
+                kernel.schedules.push(made);
+                continue;
+            }
             kernel.schedules.extend(self.held_factor(n, &own));
             if let (Some(steps), Engine::Wgmma) = (self.chain(n), self.tiles.engine) {
                 kernel.schedules.extend(factor::copies_of_chain(self, steps, [place.clone(), own]));
@@ -151,8 +161,13 @@ impl Product {
             let (count, unit) = (self.tiles.units[0] * self.tiles.units[1], self.tiles.engine.unit());
             let load = if roles.load == 4 { "warpgroup".to_owned() } else { units(roles.load, "warp") };
             let load = format!("load: {load}{}", registers(0));
-            let math = format!("math: {}{}", units(count, unit), registers(1));
+            let turns = if roles.turns > 1 { " alternate" } else { "" };
+            let math = format!("math: {}{turns}{}", units(count * roles.turns, unit), registers(1));
             let mut all = if roles.math_first { vec![math, load] } else { vec![load, math] };
+            if let (Writer::Make(warps), true) = (roles.writes, (0..2).any(|n| self.is_written(n))) {
+                let make = if warps == 4 { "warpgroup".to_owned() } else { units(warps, "warp") };
+                all.insert(1, format!("make: {make}"));
+            }
             if roles.save {
                 let is_whole = roles.registers.is_some();
                 all.push(if is_whole { "save: warpgroup".to_owned() } else { "save: warp".to_owned() });

@@ -67,6 +67,20 @@ macro_rules! codes {
             /// Every code, in order.
             pub const ALL: &'static [Code] = &[$(Code::$code,)*];
 
+            /// Warnings of kernels that are right, and slower than they need to be.
+            pub const OF_SPEED: [Code; 3] = [Code::TW0490, Code::TW0491, Code::TW0691];
+
+            /// Whether the edit of a finding, if it has just one, leaves the author no choice: a slip of the pen, or
+            /// something without effect.
+            #[must_use]
+            pub fn leaves_no_choice(self) -> bool {
+                const CODES: [Code; 14] = [
+                    Code::TW0001, Code::TW0002, Code::TW0009, Code::TW0011, Code::TW0101, Code::TW0103, Code::TW0105,
+                    Code::TW0118, Code::TW0122, Code::TW0130, Code::TW0150, Code::TW0153, Code::TW0405, Code::TW0991,
+                ];
+                CODES.contains(&self)
+            }
+
             /// The row of this code.
             #[must_use]
             pub const fn row(self) -> &'static Row {
@@ -133,6 +147,7 @@ codes! {
     TW0150 tw0150_unknown_axis;
     TW0151 tw0151_axis_named_twice;
     TW0152 tw0152_bound_twice;
+    TW0153 tw0153_discarded_op;
 
     // TW02: sizes, divisibility, holes.
     TW0201 tw0201_not_divisible;
@@ -178,6 +193,7 @@ codes! {
     TW0411 tw0411_bad_buffer_layout;
     TW0412 tw0412_laid_out_vector;
     TW0490 tw0490_bank_conflicts;
+    TW0491 tw0491_scattered_access;
 
     // TW05: memory and resource budgets.
     TW0501 tw0501_unbounded_buffer;
@@ -200,6 +216,7 @@ codes! {
     TW0611 tw0611_bad_raster;
     TW0612 tw0612_one_tile;
     TW0690 tw0690_idle_threads;
+    TW0691 tw0691_idle_machine;
 
     // TW07: dependences, ownership, synchronisation.
     TW0702 tw0702_unscheduled_reduction;

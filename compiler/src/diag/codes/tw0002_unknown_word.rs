@@ -78,6 +78,9 @@ impl IntoDiagnostic for UnknownWord {
             None if set == WordSet::Statement && OPS.contains(&word.as_str()) => {
                 diagnostic.help(format!("`{word}` is an op: write it inside `schedule … {{ … }}`"))
             }
+            // Of units that an axis is given to, each has its own iterations.
+            None if set == WordSet::BindOption && word == "alternate" => diagnostic
+                .help("units of a role take tiles in turn: `launch persistent, roles { …, math: 2 warpgroup alternate }`"),
             None if set == WordSet::Statement && word == "threads" => diagnostic.help("write `launch threads(256);`"),
             None => diagnostic,
         }

@@ -10,14 +10,13 @@ row! {
     /// ## Wrong
     ///
     /// ```text
-    /// kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
-    ///     y[i] = sum(|j| x[i, j]);
-    ///     launch threads(128);
+    /// kernel Shift(x: f32[M, 4096]) -> (y: f32[M, 4096]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     y[i, j] = x[i, j] - m[i];
     ///     schedule y {
-    ///         split i by 128 -> b, t;
-    ///         bind b: grid;
-    ///         bind t: thread alternate;
+    ///         split j into 2 -> c, jc; split jc by 128 -> r, t; bind i: grid; bind c: cta; bind t: thread;
     ///     }
+    ///     schedule m in shared per cluster at y.i { like y; reduce t; reduce c by cluster; }
     /// }
     /// ```
     ///
@@ -26,14 +25,13 @@ row! {
     /// ## Right
     ///
     /// ```text
-    /// kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
-    ///     y[i] = sum(|j| x[i, j]);
-    ///     launch threads(128);
+    /// kernel Shift(x: f32[M, 4096]) -> (y: f32[M, 4096]) {
+    ///     m[i] = max(|j| x[i, j]);
+    ///     y[i, j] = x[i, j] - m[i];
     ///     schedule y {
-    ///         split i by 128 -> b, t;
-    ///         bind b: grid;
-    ///         bind t: thread;
+    ///         split j into 2 -> c, jc; split jc by 128 -> r, t; bind i: grid; bind c: cta; bind t: thread;
     ///     }
+    ///     schedule m in registers per cluster at y.i { like y; reduce t; reduce c by cluster; }
     /// }
     /// ```
     TW0005 "not-supported-yet" Error "a construct that is planned and not built yet"

@@ -32,6 +32,8 @@ row! {
 pub enum Foreign {
     /// `x.exp()`, `x.0`
     Dot,
+    /// `thread.x`, `blockIdx.x`: the unit, if it is one of the language.
+    UnitDimension(Option<&'static str>),
     /// `+=` and its like.
     CompoundAssignment(&'static str),
     /// `y = …`
@@ -83,6 +85,14 @@ impl IntoDiagnostic for ForeignSyntax {
         match self.construct {
             Foreign::Dot => new("expressions have no methods and no fields")
                 .help("functions are called by name, `exp(x[i])`; `fold` names the parts of a state: `merge ((m1, s1), (m2, s2)) => …`"),
+            Foreign::UnitDimension(unit) => {
+                let diagnostic = new("units have no dimensions: blocks are a row, and so are the threads of a block")
+                    .note("several axes bound to one kind of unit count together, the last one fastest");
+                match unit {
+                    Some(unit) => diagnostic.replace(self.span, unit, format!("write `{unit}`")),
+                    None => diagnostic.help("bind an axis to `grid`, `cta`, `warpgroup`, `warp` or `thread`"),
+                }
+            }
             Foreign::CompoundAssignment(op) => new(&format!("an equation is not an assignment: there is no `{op}`"))
                 .help("a sum over an axis is written as one: `y[i] = sum(|k| a[i, k])`")
                 .help("to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`"),

@@ -30,7 +30,7 @@ row! {
 }
 
 /// What is wrong with an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexProblem {
     /// No integer by its form.
     NotAnInteger,
@@ -43,7 +43,12 @@ pub enum IndexProblem {
     /// A divisor that is not positive.
     Divisor(i64),
     /// A bound of a range that is read from memory.
-    GatheredBound,
+    GatheredBound {
+        /// The axis with the range.
+        axis: String,
+        /// Whether it is where the range ends.
+        is_end: bool,
+    },
 }
 
 /// TW0118: something that is no index.
@@ -72,8 +77,13 @@ impl IntoDiagnostic for BadIndex {
             IndexProblem::TooLarge(value) => new(format!("the index {value} is larger than 2^63 - 1")),
             IndexProblem::Divisor(value) => new(format!("an index is divided by {value}"))
                 .note("`/` and `%` of indices round down and need a positive divisor"),
-            IndexProblem::GatheredBound => new("the bound of a range is read from memory".to_owned())
-                .help("range over the whole dimension and select: `if k < len[i] { … } else { 0.0 }`"),
+            IndexProblem::GatheredBound { axis, is_end } => {
+                let than = if is_end { "<" } else { ">=" };
+                new(format!("a bound of `{axis}` is read from memory")).help(format!(
+                    "let `{axis}` range over the whole dimension, and compare it with the bound: \
+                     `if {axis} {than} … {{ … }} else {{ … }}`"
+                ))
+            }
         }
     }
 }

@@ -72,12 +72,23 @@ pub struct TypeMismatch {
     pub found: ElementType,
     /// What has the type found.
     pub span: Span,
+    /// A literal whose suffix is what makes them two, and the literal without it.
+    pub literal: Option<(Span, String)>,
 }
 
 impl IntoDiagnostic for TypeMismatch {
     fn into_diagnostic(self) -> Diagnostic {
-        let TypeMismatch { place, expected, found, span } = self;
-        let new = |title: String| Diagnostic::new(Code::TW0119, span, title).note("nothing is converted without `as`");
+        let TypeMismatch { place, expected, found, span, literal } = self;
+        let new = |title: String| {
+            let diagnostic = Diagnostic::new(Code::TW0119, span, title).note("nothing is converted without `as`");
+            match &literal {
+                Some((suffixed, bare)) => {
+                    let text = format!("write `{bare}`: without a suffix, a literal has the type of what it stands beside");
+                    diagnostic.replace(*suffixed, bare.clone(), text)
+                }
+                None => diagnostic,
+            }
+        };
         let convert = |d: Diagnostic, what: &str, from: ElementType, to: ElementType, span: Span| {
             if to == ElementType::Bool {
                 return d.help(format!("compare {what}: `… != 0`"));

@@ -17,6 +17,9 @@ row! {
     ///
     /// The counterexample names an element, the element that it reads, and who overwrites that one.
     ///
+    /// An intermediate may read element `i` for it, if it has no schedule, and if that equation alone reads it, at
+    /// element `i`: it is computed there.
+    ///
     /// ## Right
     ///
     /// ```text
@@ -62,7 +65,10 @@ impl IntoDiagnostic for InPlaceRead {
         let InPlaceRead { tensor, reader, span } = self;
         let title = format!("`{tensor}` is updated in place, and this read may see the new value");
         let diagnostic = Diagnostic::new(Code::TW0124, span, title)
-            .note("an element that is updated in place is read by its own definition only, before it is written");
+            .note(
+                "an element that is updated in place is read by its own definition only, before it is written; \
+                 or by an intermediate without a schedule that only this definition reads, at that element",
+            );
         let help = format!("write to another tensor: `-> (out: …)` instead of `inout {tensor}`");
         match reader {
             InPlaceReader::OtherEquation { writer } => {

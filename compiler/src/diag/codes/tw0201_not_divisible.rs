@@ -46,7 +46,8 @@ row! {
     ///
     /// ## Other ways out
     ///
-    /// - Remove `vectorize`: each element is then guarded on its own.
+    /// - Remove `vectorize`: each element is then guarded on its own. Let the axis of the threads be innermost, so that
+    ///   neighbouring threads still access neighbouring elements.
     /// - Pad the tensors, and pass the padded size.
     TW0201 "not-divisible" Error "a size that is not known to be a multiple of what an op needs"
 }
@@ -70,11 +71,13 @@ pub struct SplitVector {
     pub witness: Option<(Assignment, Assignment, i128)>,
     /// A fact that makes it right, proved to suffice.
     pub fact: Option<String>,
+    /// The splits with which neighbouring threads have neighbouring elements, and the axis of the threads.
+    pub innermost: Option<([(Span, String); 2], String)>,
 }
 
 impl IntoDiagnostic for SplitVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, guarded: (guarded, extent), divides, span, cause, witness, fact } = self;
+        let Self { axis, lanes, guarded: (guarded, extent), divides, span, cause, witness, fact, innermost } = self;
         let literal = extent.bytes().all(|b| b.is_ascii_digit());
         let title = match (&witness, literal) {
             (Some(_), _) if divides => {
@@ -107,7 +110,20 @@ impl IntoDiagnostic for SplitVector {
             }
             None => diagnostic,
         };
-        let text = format!("or remove `vectorize {axis}`: without it, predicates guard the tail");
-        diagnostic.change(Change::RemoveOp(span), text)
+        match innermost {
+            // Without the vector, neighbouring threads would have elements as far apart as it was long.
+            Some(([first, second], threads)) => {
+                let text = format!(
+                    "or remove `vectorize {axis}`, so that predicates guard the tail, and let `{threads}` be innermost: \
+                     `{}; {};`",
+                    first.1, second.1
+                );
+                diagnostic.change(Change::Rewrite(vec![first, second, (span, String::new())]), text)
+            }
+            None => {
+                let text = format!("or remove `vectorize {axis}`: without it, predicates guard the tail");
+                diagnostic.change(Change::RemoveOp(span), text)
+            }
+        }
     }
 }

@@ -101,7 +101,10 @@ impl IntoDiagnostic for BadSwizzle {
                 format!("the tile of `{copy}` has rows of {bytes} bytes, and its swizzle spans {whole}"),
             )
             .note("how far rows narrower than the span are apart in shared memory is not confirmed on hardware")
-            .help(format!("box `{inner}` by {}, or use a swizzle that spans a row", whole / element)),
+            .help(match bytes {
+                32 | 64 => format!("write `swizzle {bytes}`, or box `{inner}` by {}", whole / element),
+                _ => format!("box `{inner}` by {}, or leave the swizzle out: none spans {bytes} bytes", whole / element),
+            }),
         }
     }
 }

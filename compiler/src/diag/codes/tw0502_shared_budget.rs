@@ -48,8 +48,9 @@ row! {
 /// TW0502: more shared memory than a block has.
 #[derive(Clone, Debug)]
 pub struct SharedBudget {
-    /// Name, bytes and number of the buffers of each copy.
-    pub buffers: Vec<(String, u64, u32)>,
+    /// Name, bytes and number of the buffers of each copy or stage, and how many elements an instance has along each
+    /// axis, as far as that is known.
+    pub buffers: Vec<(String, u64, u32, Vec<i128>)>,
     /// Bytes in all, barriers and gaps for alignment included.
     pub bytes: u64,
     /// Bytes there are.
@@ -64,17 +65,26 @@ impl IntoDiagnostic for SharedBudget {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { buffers, bytes, limit, global, span } = self;
         let rings = buffers.iter().any(|b| b.2 > 1);
-        let list = buffers.iter().map(|(name, bytes, ring)| match ring {
-            1 => format!("`{name}` {bytes}"),
-            _ => format!("`{name}` {bytes} in {ring} buffers"),
+        let sizes = |sizes: &[i128]| match sizes {
+            [] => String::new(),
+            sizes => {
+                let sizes: Vec<String> = sizes.iter().map(i128::to_string).collect();
+                format!(" ({} elements)", sizes.join(" × "))
+            }
+        };
+        let list = buffers.iter().map(|(name, bytes, ring, of)| match ring {
+            1 => format!("`{name}` {bytes}{}", sizes(of)),
+            _ => format!("`{name}` {bytes} in {ring} buffers{}", sizes(of)),
         });
         let list = list.collect::<Vec<_>>().join(", ");
+        let rest = bytes.saturating_sub(buffers.iter().map(|b| b.1).sum());
+        let rest = if rest > 0 { format!("; barriers and alignment take {rest}") } else { String::new() };
         let found = Diagnostic::new(
             Code::TW0502,
             span,
             format!("a block needs {bytes} bytes of shared memory, and can have {limit}"),
         )
-        .note(format!("in bytes: {list}; each buffer loaded `via tma` has a barrier of 8"))
+        .note(format!("in bytes: {list}{rest}"))
         .help(match rings {
             true => "take smaller boxes or a shorter ring, or attach it at a loop further inside",
             false => "attach it at a loop further inside, or make what is read there smaller",

@@ -93,7 +93,7 @@ impl IntoDiagnostic for SameElement {
             } else if others {
                 diagnostic.help("or compute it in a kernel of its own, with one thread")
             } else {
-                diagnostic.change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
+                diagnostic.change(Change::Threads(1), "or launch one thread a block, if there is little work: `launch threads(1);`")
             }
         }
     }

@@ -76,7 +76,9 @@ impl IntoDiagnostic for BoundReduction {
             )
             .change(
                 Change::RemoveOp(span),
-                format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
+                format!(
+                    "leave `{axis}` unbound, and give elements to threads: each reduces its own terms one after the other"
+                ),
             )
     }
 }

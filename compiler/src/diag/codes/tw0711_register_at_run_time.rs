@@ -72,7 +72,9 @@ impl IntoDiagnostic for RegisterAtRunTime {
         match axis {
             Some(axis) if is_serial => diagnostic.help(format!("write the loop out: `unroll {axis};`")),
             _ if of_threads => diagnostic.help(format!("keep `{stage}` `in shared per thread`: memory has addresses")),
-            _ => diagnostic.help(format!("distribute both alike: `like {reader}`, or keep `{stage}` `in shared`")),
+            _ => diagnostic.help(format!(
+                "keep `{stage}` `in shared`, or give its elements to the threads of `{reader}` that read them"
+            )),
         }
     }
 }

@@ -15,6 +15,10 @@ row! {
     /// - no stage stands in a loop inside of `jo`: these loops run twice. In `jo` itself it may;
     /// - what stands in the loops of `m` does not read `m`, which is known after them.
     ///
+    /// A sum with more axes than `m` follows it block by block of terms. There may be one, an `online dot`, which
+    /// stands in `jo` and is computed by `wgmma`. `jo` is the outer loop of a `split j by B` of all terms, of which B
+    /// divides the number. Stages in `jo` that read `m` have the extreme of the terms so far.
+    ///
     /// ## Wrong
     ///
     /// ```text
@@ -115,6 +119,11 @@ pub enum OnlineProblem {
         /// The loop of the op.
         over: String,
     },
+    /// A sum with more axes follows, and blocks of terms cannot be made.
+    Blocks {
+        /// What is wrong with the loop.
+        why: &'static str,
+    },
     /// A stage inside the loops reads the extreme.
     Inside {
         /// It.
@@ -136,10 +145,11 @@ impl IntoDiagnostic for BadOnline {
             OnlineProblem::Unknown { target } => diagnostic(format!("there is no equation `{target}`")),
             OnlineProblem::Twice { target } => diagnostic(format!("`{target}` is named twice")),
             OnlineProblem::NotSaid { target, word, edit } => {
-                diagnostic(format!("`{target}` is not an `online sum`"))
+                let kind = if edit == "online dot" { edit } else { "online sum" };
+                diagnostic(format!("`{target}` is not an `{kind}`"))
                     .label(word, "this sum")
                     .note("partial sums are rescaled, which rounds: the sum has to say that it admits that")
-                    .replace(word, edit, "write `online sum`")
+                    .replace(word, edit, format!("write `{kind}`"))
             }
             OnlineProblem::NoChain { target, problem } => {
                 let found = diagnostic(format!("`{target}` cannot follow `{source}` online"));
@@ -157,6 +167,11 @@ impl IntoDiagnostic for BadOnline {
                     .note(format!("`{axis}` is inside of `{over}`: it runs for the extreme of the terms, and again for their sums"))
                     .help(format!("attach it to `{source}.{over}`"))
             }
+            OnlineProblem::Blocks { why } => diagnostic(format!("the loop of `{source}` {why}"))
+                .note("a sum with more axes than the extreme follows it block by block of terms")
+                .help(format!(
+                    "write `split j by 64 -> jo, j1` in the schedule of `{source}`, `where N % 64 == 0`, and `schedule a in registers at {source}.jo {{ mma (i, e, j) by wgmma; }}`"
+                )),
             OnlineProblem::Inside { stage } => {
                 diagnostic(format!("`{stage}` reads `{source}`, which is not known before its loops end"))
                     .note(format!("inside of its loops, `{source}` is the extreme of the terms so far"))

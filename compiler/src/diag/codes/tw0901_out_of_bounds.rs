@@ -97,6 +97,8 @@ pub struct OutOfBounds {
     pub witness: Option<(Witness, String)>,
     /// Facts that make the read right, proved to.
     pub facts: Vec<String>,
+    /// The read with its indices in an order in which it is right.
+    pub permuted: Option<String>,
     /// What a read outside gives when the author does not care: `0.0`, `0`, `false`.
     pub zero: &'static str,
     /// Other reads that these facts make right, with their tokens.
@@ -133,6 +135,10 @@ impl IntoDiagnostic for OutOfBounds {
         let alone = self.also.is_empty();
         for (other, span) in self.also {
             diagnostic = diagnostic.label(span, format!("`{other}` needs the same fact"));
+        }
+        if let Some(other) = self.permuted.filter(|_| alone) {
+            let text = format!("the dimensions may be meant in another order: `{other}`");
+            diagnostic = diagnostic.replace(self.span, other, text);
         }
         if !facts.is_empty() {
             diagnostic = state(diagnostic, facts);

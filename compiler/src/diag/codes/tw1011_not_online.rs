@@ -15,7 +15,10 @@ row! {
     /// - `l[i] = online sum(|j| exp(u - m[i]) * y)`, with the same `u`, over the same range, where `y` does not depend
     ///   on `m`. The argument may be scaled by a positive literal, and with `min` it is `exp(m[i] - u)`. `approx::exp`
     ///   is an exponential, too;
-    /// - both of `f32` or both of `f64`, with the same axes.
+    /// - both of `f32` or both of `f64`. The sum may have more axes.
+    ///
+    /// `online dot` is the same for a product: one factor is such an exponential, or one that is rounded to the type of
+    /// a factor.
     ///
     /// What the term is made of may stand in equations of its own.
     ///

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use tilewright_sorted::{SortedMap, SortedSet};
 
+use super::ordered::{Place, waits};
 use super::paths::{InRole, Iterations, MOST_PATHS, Paths, add, as_one, other_than};
 use super::regions::{self, Nesting, Position, of_first_thread, of_last_block};
-use super::{Barrier, MOST_WORK};
+use super::{Barrier, MOST_WORK, seen::Seen};
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
 use crate::lower::dependence::{Dependences, Group};
@@ -63,6 +64,8 @@ pub(in crate::lower) struct Pass<'a> {
     changed: RefCell<Option<Vec<Position>>>,
     /// By body, what is known of loops since a barrier was last put: with one more, less may have happened.
     loops: RefCell<SortedMap<RegionId, Iterations>>,
+    /// What statements did.
+    seen: Seen,
 }
 
 impl<'a> Pass<'a> {
@@ -88,6 +91,7 @@ impl<'a> Pass<'a> {
             on_demand: false,
             searches: true,
             nesting: Nesting::of(kernel),
+            seen: Seen::new(kernel, &acts),
             acts,
             fetched,
             guards: Guards::new(kernel, blocks),
@@ -122,6 +126,7 @@ impl<'a> Pass<'a> {
     pub fn holds(&self) -> bool {
         self.sure.borrow_mut().clear();
         self.changed.replace(None);
+        self.seen.begin(&self.alias_of);
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
@@ -144,6 +149,7 @@ impl<'a> Pass<'a> {
     /// The same without what is known of it.
     fn holds_at_all(&self) -> bool {
         let (sure, roles, work) = (self.sure.take(), self.sure_roles.borrow().clone(), self.work.get());
+        self.seen.clear();
         let holds = self.holds();
         self.sure.replace(sure);
         self.sure_roles.replace(roles);
@@ -206,6 +212,7 @@ impl<'a> Pass<'a> {
     fn place_on_demand(&mut self, searches: bool) -> bool {
         (self.on_demand, self.searches) = (true, searches);
         self.placed.get_mut().clear();
+        self.seen.clear();
         loop {
             let before = self.placed.borrow().clone();
             let holds = self.holds();
@@ -235,6 +242,7 @@ impl<'a> Pass<'a> {
         }
         placed.insert(place, barrier);
         drop(placed);
+        self.change(place);
         self.loops.borrow_mut().clear();
         if place == position { self.wait(place, barrier, paths) } else { None }
     }
@@ -283,7 +291,29 @@ impl<'a> Pass<'a> {
     }
 
     /// The same after the nth statement that acts, with the barriers before it.
-    fn step(&self, region: RegionId, n: usize, depth: usize, mut paths: Paths) -> Option<Paths> {
+    fn step(&self, region: RegionId, n: usize, depth: usize, paths: Paths) -> Option<Paths> {
+        // Who asks which buffers are used beside each other asks every statement.
+        if !self.seen.is_kept((region, n)) || self.apart.borrow().is_some() {
+            return self.looked_at(region, n, depth, paths);
+        }
+        let changes = self.seen.changes();
+        if let Some(after) = self.seen.after((region, n), &paths, self.searches) {
+            return Some(after);
+        }
+        let after = self.looked_at(region, n, depth, paths.clone())?;
+        if self.seen.changes() == changes {
+            self.seen.keep((region, n), paths, &after, self.searches);
+        }
+        Some(after)
+    }
+
+    /// Another barrier stands at a position, or none.
+    pub(super) fn change(&self, position: Position) {
+        self.seen.change(&self.nesting, &self.acts, position);
+    }
+
+    /// What happened after a step, whether it was seen before or not.
+    fn looked_at(&self, region: RegionId, n: usize, depth: usize, mut paths: Paths) -> Option<Paths> {
         let acts = &self.acts[region.index()];
         let at = acts[n];
         let position = (region, at);
@@ -466,27 +496,5 @@ impl<'a> Pass<'a> {
             }
         }
         sides
-    }
-}
-
-/// Where a statement stands.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub region: RegionId,
-    /// Whether the first thread alone comes there.
-    pub first: bool,
-    /// What it accesses of a buffer.
-    pub group: Option<Group>,
-}
-
-/// Who waits for each other at a statement.
-fn waits(kind: &StatementKind) -> Option<Barrier> {
-    match kind {
-        // One lane arrives for its warp: the others have come there.
-        StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Barrier::Of(Sharing::Warp)),
-        StatementKind::BarSyncWarpgroup => Some(Barrier::Of(Sharing::Warpgroup)),
-        StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(Barrier::Of(Sharing::Block)),
-        StatementKind::BarrierCluster => Some(Barrier::OfCluster),
-        _ => None,
     }
 }

@@ -57,6 +57,7 @@ mod flow;
 mod ordered;
 mod paths;
 mod regions;
+mod seen;
 
 use std::cmp::Reverse;
 use std::mem::{Discriminant, discriminant};
@@ -207,9 +208,11 @@ impl Choice<'_> {
             *there = barrier.max(*there);
         }
         let changed = [at, instead.map_or(at, |(to, _)| to)];
+        changed.iter().for_each(|position| self.pass.change(*position));
         let holds = self.pass.holds_again(&changed);
         if !holds {
             *self.pass.placed.get_mut() = before;
+            changed.iter().for_each(|position| self.pass.change(*position));
         }
         holds
     }

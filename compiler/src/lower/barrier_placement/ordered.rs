@@ -1,14 +1,25 @@
 //! Whether what comes next is ordered after what came before, statement by statement.
 
 use super::Barrier;
-use super::flow::{Pass, Place};
+use super::flow::Pass;
 use crate::kernel_ir::{
-    Access, AccessKind, BufferId, Effects, Engine, Memory, ParameterKind, Receivers, Sharing, StatementKind, TensorPart,
+    Access, AccessKind, BufferId, Effects, Engine, Memory, ParameterKind, Receivers, RegionId, Sharing, StatementKind,
+    TensorPart,
 };
 use crate::lower::dependence::Group;
 use crate::lower::pending_accesses;
 use crate::lower::pending_accesses::{Accesses, InCluster, Since};
 use crate::target::WARP;
+
+/// Where a statement stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub region: RegionId,
+    /// Whether the first thread alone comes there.
+    pub first: bool,
+    /// What it accesses of a buffer.
+    pub group: Option<Group>,
+}
 
 impl<'a> Pass<'a> {
     fn is_written(&self, parameter: u16) -> bool {
@@ -242,5 +253,17 @@ impl<'a> Pass<'a> {
             | StatementKind::WgmmaCommitGroup
             | StatementKind::BulkCommitGroup => true,
         }
+    }
+}
+
+/// Who waits for each other at a statement.
+pub(super) fn waits(kind: &StatementKind) -> Option<Barrier> {
+    match kind {
+        // One lane arrives for its warp: the others have come there.
+        StatementKind::BarWarpSync | StatementKind::MbarrierArrive { .. } => Some(Barrier::Of(Sharing::Warp)),
+        StatementKind::BarSyncWarpgroup => Some(Barrier::Of(Sharing::Warpgroup)),
+        StatementKind::BarSync | StatementKind::BarRedOr { .. } => Some(Barrier::Of(Sharing::Block)),
+        StatementKind::BarrierCluster => Some(Barrier::OfCluster),
+        _ => None,
     }
 }

@@ -77,7 +77,7 @@ impl Nesting {
     }
 
     /// A position and those around it before the same statement, the innermost first.
-    fn around(&self, position: Position) -> impl Iterator<Item = Position> {
+    pub fn around(&self, position: Position) -> impl Iterator<Item = Position> {
         std::iter::successors(Some(position), |(region, _)| self.of[region.index()].outside)
     }
 

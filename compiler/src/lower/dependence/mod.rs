@@ -85,6 +85,8 @@ impl Step {
 struct Site {
     buffer: BufferId,
     steps: Vec<Step>,
+    /// The bodies of the loops among them.
+    loops: Vec<RegionId>,
     /// None if there are too many groups to look at, or other blocks take part.
     members: Option<Vec<Elements>>,
     /// Whether a lane of a warp says where elements are that others of it have.
@@ -130,7 +132,7 @@ impl<'a> Dependences<'a> {
 
     /// Whether the loop with a body, inside so many loops, is around a group.
     pub fn is_around(&self, body: RegionId, depth: usize, group: Group) -> bool {
-        loops(&self.sites[group as usize].steps).nth(depth).is_some_and(|(_, own, ..)| own == body)
+        self.sites[group as usize].loops.get(depth) == Some(&body)
     }
 
     fn region(&mut self, region: RegionId, steps: &mut Vec<Step>, count: &mut SortedMap<(BufferId, Kind), Vec<Group>>) {
@@ -197,7 +199,8 @@ impl<'a> Dependences<'a> {
         let is_opaque = is_last || kind == Kind::Peer;
         own.push(group);
         let steps = if is_last { Vec::new() } else { steps.to_vec() };
-        self.sites.push(Site { buffer, steps, members: (!is_opaque).then(Vec::new), is_of_warps: false });
+        let loops = loops(&steps).map(|(_, body, ..)| body).collect();
+        self.sites.push(Site { buffer, steps, loops, members: (!is_opaque).then(Vec::new), is_of_warps: false });
         group
     }
 

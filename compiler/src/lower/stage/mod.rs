@@ -36,7 +36,7 @@ use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::lower::{product, role_pipeline};
 use crate::plan::Analysed;
 use crate::plan::product::Product;
-use crate::program::Program;
+use crate::program::{Masked, Program, expressions};
 use crate::schedule::vector::Vector;
 use crate::schedule::{Stage, accesses};
 
@@ -85,6 +85,10 @@ pub(super) struct Nest<'a, 'b> {
     accumulators: Vec<Accumulator>,
     /// Of sums that follow an extreme: what is done with the terms of a block.
     follows: Option<online::Follows>,
+    /// What they are multiplied with, if blocks of terms are taken in.
+    corrections: online::Corrections,
+    /// Scores that are replaced where the range of terms ends.
+    masking: Option<Masked>,
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
     /// What blocks that share results share beside, from that workspace on.
@@ -167,6 +171,8 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
     let (program, facts) = (&stage.program, &stage.facts);
     let (sequence, split) = grid_reduce::loops(stage);
     let sees = |i: &Instance<'_>| stage.sees.iter().any(|n| std::ptr::eq(&stages[*n].stage, i.stage));
+    let not_here = stages.iter().filter(|s| s.stage.product.is_some() && !product::is_computed(s, around.staged));
+    let not_here = not_here.flat_map(|s| s.stage.serves.iter().copied());
     let values = Values {
         program,
         facts,
@@ -178,9 +184,13 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
         conditional: false,
         staged: staged.to_vec(),
+        bases: (!around.staged && stages.iter().any(|s| !product::is_computed(s, false))).then_some(stages),
         copies_of: if stage.copy.is_some() { &stage.serves } else { &[] },
         // Others may stand there, too, for readers of other units.
         instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
+        not_here: not_here.collect(),
+        known: online::known(program, stages, around.staged),
+        in_product: false,
         literals: Vec::new(),
         indices: SortedMap::new(),
         neighbours: SortedMap::new(),
@@ -222,6 +232,8 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         split,
         accumulators: Vec::new(),
         follows: None,
+        corrections: Vec::new(),
+        masking: None,
         of_terms: Vec::new(),
         product: product::of(analysed, around.staged),
         copies: copies.to_vec(),
@@ -314,6 +326,12 @@ impl Nest<'_, '_> {
         }
         let ty = self.index;
         Some(expression(self.b, e, ty, &|b, v| value(v).unwrap_or_else(|| b.dim(v as u16, ty))))
+    }
+
+    /// The algorithm's axes as expressions over the leaves.
+    fn scope_of_leaves(&self) -> expressions::Scope {
+        let axes = self.stage.indices.iter().zip(&self.indices);
+        axes.map(|((axis, _), index)| (*axis, (**index).clone())).collect()
     }
 
     /// The algorithm's axes at a point.

@@ -9,6 +9,7 @@ use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Builder, ValueId, VariableId};
 use crate::lower::cta_reduce::{self, Counted, Digit, Team, digit};
 use crate::lower::grid_reduce;
+use crate::lower::nested_stage::Kept;
 use crate::lower::value::Accumulator;
 use crate::schedule;
 use crate::source::ast::Place;
@@ -40,7 +41,13 @@ impl Nest<'_, '_> {
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
         let is_unset = self.starts_sums();
-        for number in 0..count {
+        let continues = self.continues();
+        if continues {
+            let Some(Kept::Registers(variables)) = self.target.as_ref().and_then(|t| t.memory.first()) else { return };
+            self.accumulators = variables.iter().map(|v| Accumulator::States(vec![*v])).collect();
+        }
+        let is_started = continues || self.start_blocks(point, &inside, count).is_some();
+        for number in 0..if is_started { 0 } else { count } {
             // Initial values of a fold may depend on the element, and may be read where there is one.
             let mut first = point.clone();
             let mut conditions = Vec::new();
@@ -77,6 +84,11 @@ impl Nest<'_, '_> {
         let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
         self.descend(&terms, k, Goal::Accumulate);
         self.close(opened);
+        if continues {
+            // They are in their registers.
+            self.accumulators.clear();
+            return;
+        }
         let mut store = point.clone();
         let across = self.across.clone();
         if self.combines() {
@@ -103,6 +115,7 @@ impl Nest<'_, '_> {
             }
         }
         self.descend(&store, k, Goal::Store);
+        self.mask_scores(&store, k);
         // What is after a stage in loops is for the last block alone, too: see `Nest::begin_stages`.
         if across.is_some() && !self.stage.arrives() {
             self.b.end_if();
@@ -145,7 +158,7 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// Whether a reduction reads what its own equation updates in place.
+    /// Whether a reduction reads what its own equation updates in place, be it in an intermediate.
     fn overwrites(&self, reduction: AlgorithmValue) -> bool {
         let algorithm = &self.program.algorithm;
         let outputs: Vec<u16> = self.outputs().into_iter().map(|(_, parameter)| parameter).collect();
@@ -154,10 +167,15 @@ impl Nest<'_, '_> {
             if !seen.insert(value) {
                 continue;
             }
-            if let Value::Read { source: Source::Parameter(parameter), .. } = algorithm.values[value as usize]
-                && outputs.contains(&parameter)
-            {
-                return true;
+            match algorithm.values[value as usize] {
+                Value::Read { source: Source::Parameter(parameter), .. } if outputs.contains(&parameter) => {
+                    return true;
+                }
+                Value::Read { source: Source::Equation { equation, .. }, .. } => {
+                    let components = algorithm.equations[usize::from(equation)].components.range();
+                    open.extend(algorithm.components[components].iter().map(|component| component.value));
+                }
+                _ => {}
             }
             open.extend(algorithm.operands(value));
         }

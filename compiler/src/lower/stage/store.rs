@@ -22,8 +22,14 @@ impl Nest<'_, '_> {
         }
         let scope = self.scope(&point.values);
         let components = self.stored();
-        let values = components.into_iter().map(|value| self.values.value(self.b, value, &scope)).collect();
+        let mut values: Vec<ValueId> =
+            components.into_iter().map(|value| self.values.value(self.b, value, &scope)).collect();
         self.values.reduced = None;
+        if let Some(masked) = self.masking {
+            let is_term = self.values.value(self.b, masked.of_scores, &scope);
+            let none = self.values.value(self.b, masked.none, &scope);
+            values.iter_mut().for_each(|value| *value = self.b.select(is_term, *value, none));
+        }
         values
     }
 

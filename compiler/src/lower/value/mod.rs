@@ -16,12 +16,13 @@ use crate::domain::{Domain, Symbolic};
 use crate::emit::functions;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Memory, Type, ValueId, VariableId};
+use crate::plan::Analysed;
 use crate::program::{Program, expressions};
 use crate::schedule::Stage;
 use crate::schedule::vector::Vector;
 
 use super::defect::Defect;
-use super::nested_stage::Instance;
+use super::nested_stage::{Instance, Kept};
 use super::staging::Held;
 
 /// An axis of the algorithm in scope.
@@ -136,10 +137,19 @@ pub struct Values<'a> {
     pub conditional: bool,
     /// Tensors whose staged copies are in shared memory at this point.
     pub staged: Vec<Held<'a>>,
+    /// All stages, where products are computed without tensor cores: what is read for them here is read elsewhere
+    /// otherwise, and no address is known to be better than others ask for.
+    pub bases: Option<&'a [Analysed]>,
     /// What the stage copies, if it is a copy: it does not take that from another one.
     pub copies_of: &'a [Source],
     /// Instances of other stages at this point, the innermost last.
     pub instances: Vec<Instance<'a>>,
+    /// Sums that tensor cores have elsewhere, and readers compute here.
+    pub not_here: Vec<Source>,
+    /// Conditions that hold here.
+    pub known: Vec<AlgorithmValue>,
+    /// Whether terms of one of these are being computed: other threads have what registers hold of its factors.
+    pub in_product: bool,
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
     /// What reads index with the stage's own axes, as expressions: the same at each point of its loops.
@@ -266,6 +276,7 @@ impl<'a> Values<'a> {
                 let (x, y, z) = (self.value(b, x, scope), self.value(b, y, scope), self.value(b, z, scope));
                 b.fma(x, y, z)
             }
+            Value::Select(c, x, _) if self.known.contains(&c) => self.value(b, x, scope),
             Value::Select(c, x, y) => {
                 let condition = self.value(b, c, scope);
                 self.choose(b, condition, Some(x), Some(y), x, scope)
@@ -298,16 +309,20 @@ impl<'a> Values<'a> {
         self.defect.get_or_insert(defect);
     }
 
-    /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads or reduces.
+    /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads memory or
+    /// reduces.
     fn has_effects(&self, id: AlgorithmValue) -> bool {
         let algorithm = &self.program.algorithm;
-        matches!(
-            algorithm.values[id as usize],
-            Value::Read { .. }
-                | Value::Reduce { .. }
-                | Value::Fold { .. }
-                | Value::Binary(Binary::Div | Binary::Rem, ..)
-        ) || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
+        let own = match algorithm.values[id as usize] {
+            Value::Read { source, or: None, .. } => {
+                let held = self.held(source, id);
+                !held.is_some_and(|held| matches!(held.holds(source, id), Some(Kept::Registers(_))))
+            }
+            Value::Read { .. } | Value::Reduce { .. } | Value::Fold { .. } => true,
+            Value::Binary(Binary::Div | Binary::Rem, ..) => true,
+            _ => false,
+        };
+        own || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
     }
 
     /// `x && y` or `x || y`; the second operand only where the first does not decide.

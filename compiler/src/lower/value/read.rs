@@ -7,10 +7,11 @@ use tilewright_kernel::info::TensorParameter;
 
 use super::{Bound, LeavesAt, Neighbours, Scope, Values};
 use crate::extent::Expr;
-use crate::kernel_ir::{Builder, Guard, Memory, ValueId};
+use crate::kernel_ir::{Builder, Guard, Memory, ValueId, VariableId};
 use crate::lower::defect::Defect;
 use crate::lower::nested_stage;
 use crate::lower::nested_stage::Instance;
+use crate::memory::alignment::alignment;
 use crate::program::expressions;
 use crate::schedule::vector::{Class, Vector};
 use crate::schedule::{Reads, Register, Stage, leaves_at, register, vector};
@@ -47,13 +48,20 @@ impl<'a> Values<'a> {
                     let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
                     inner.bind(*axis, Bound { value, expr: Rc::new(expr.clone()) });
                 }
-                let (Some(or), Some(inside)) = (or, inside) else { return self.value(b, body, &inner) };
+                let in_product = self.in_product;
+                self.in_product |= self.not_here.contains(&source);
+                let (Some(or), Some(inside)) = (or, inside) else {
+                    let value = self.value(b, body, &inner);
+                    self.in_product = in_product;
+                    return value;
+                };
                 let initial = self.value(b, or, scope);
                 let result = b.variable(initial);
                 let outer = self.lane.as_ref().map(|l| l.loaded.clone());
                 let conditional = std::mem::replace(&mut self.conditional, true);
                 b.begin_if(inside);
                 let value = self.value(b, body, &inner);
+                self.in_product = in_product;
                 b.set(result, value);
                 b.end_if();
                 self.restore(&outer);
@@ -73,13 +81,24 @@ impl<'a> Values<'a> {
                     let number = expressions::offset(tensor, &exprs, facts);
                     let run = match &held {
                         Some(held) => held.staged.neighbours(&exprs, vector, symbolic, facts),
-                        None if vector.classify(&number, symbolic, facts) == Class::Vector => vector.lanes as u32,
+                        None if vector.classify(&number, symbolic, facts) == Class::Vector => {
+                            this.whole(parameter, vector.lanes as u32)
+                        }
                         None => 1,
                     };
                     (run, number)
                 })
             }
         }
+    }
+
+    /// Of lanes that are neighbours in a tensor: how many the address of its base lets a thread read at once.
+    fn whole(&self, parameter: u16, lanes: u32) -> u32 {
+        let Some(stages) = self.bases else { return lanes };
+        let element = self.program.parameters[usize::from(parameter)].element.bytes();
+        let base = alignment(usize::from(parameter), element, stages);
+        let is_whole = |lanes: &u32| !lanes.is_multiple_of(2) || (lanes * element).min(16) <= base;
+        std::iter::successors(Some(lanes), |lanes| Some(lanes / 2)).find(is_whole).unwrap_or(1)
     }
 
     /// What a read indexes with, as expressions.
@@ -123,7 +142,9 @@ impl<'a> Values<'a> {
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
     pub(in crate::lower) fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
         let taken = |i: &&Instance<'a>| {
-            i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
+            let Some(kept) = i.holds(source, read) else { return false };
+            let is_others = self.in_product && matches!(kept, nested_stage::Kept::Registers(_));
+            !(is_others || i.stage.copy.is_some() && self.copies_of.contains(&source))
         };
         // Of a stage that ran several times the last one.
         self.instances.iter().rev().filter(taken).min_by_key(|i| i.stage.nearness(i.at)).cloned()
@@ -147,6 +168,32 @@ impl<'a> Values<'a> {
         leaves
     }
 
+    /// The variable that holds the element at these indices; none outside of what the instance has.
+    fn register_of(
+        &mut self,
+        instance: &Instance<'a>,
+        variables: &[VariableId],
+        indices: &Rc<[Expr]>,
+    ) -> Result<Option<VariableId>, Defect> {
+        let leaves = self.leaves_of(instance.stage, indices);
+        let unknown = || Defect::Register(instance.stage.name.clone());
+        match register(instance.stage, &leaves, &|e| self.number_at_present(e, &|_| None)) {
+            Register::Number(number) => variables.get(number).copied().map(Some).ok_or_else(unknown),
+            Register::Outside => Ok(None),
+            Register::Unknown => Err(unknown()),
+        }
+    }
+
+    /// The variable that a read of what another stage holds in registers takes; none if it is no such read.
+    pub(in crate::lower) fn variable_of(&mut self, read: AlgorithmValue, scope: &Scope) -> Option<VariableId> {
+        let program = self.program;
+        let Value::Read { source, indices, or: None } = program.algorithm.values[read as usize] else { return None };
+        let exprs = self.indices(read, &program.algorithm.index_lists[indices.range()], scope);
+        let instance = self.held(source, read)?;
+        let Some(nested_stage::Kept::Registers(variables)) = instance.holds(source, read) else { return None };
+        self.register_of(&instance, variables, &exprs).ok().flatten()
+    }
+
     /// A read of what another stage holds.
     pub(super) fn read_held(
         &mut self,
@@ -162,17 +209,11 @@ impl<'a> Values<'a> {
         match instance.holds(source, id) {
             Some(nested_stage::Kept::Registers(variables)) => {
                 let otherwise = guard.map(|(inside, or)| (inside, self.value(b, or, scope)));
-                let leaves = self.leaves_of(instance.stage, exprs);
-                let number = register(instance.stage, &leaves, &|e| self.at_present(e));
-                let variable = match number {
-                    Register::Number(number) => variables.get(number).copied(),
-                    _ => None,
-                };
-                let held = match (variable, number) {
-                    (Some(variable), _) => b.get(variable),
-                    (None, Register::Outside) => b.literal(ty, 0),
-                    (None, _) => {
-                        self.unknown(Defect::Register(instance.stage.name.clone()));
+                let held = match self.register_of(instance, variables, exprs) {
+                    Ok(Some(variable)) => b.get(variable),
+                    Ok(None) => b.literal(ty, 0),
+                    Err(defect) => {
+                        self.unknown(defect);
                         b.literal(ty, 0)
                     }
                 };

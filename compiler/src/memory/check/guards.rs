@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 
 use super::{Check, Cut, Question, SEARCH_STEPS, undivided};
 use crate::diag::codes::SplitVector;
-use crate::domain::{AxisId, AxisKind, Concrete};
+use crate::domain::{AxisId, AxisKind, Binding, Concrete};
 use crate::extent::{Budget, Facts, Search, Var, Verdict};
 use crate::holes;
 use crate::holes::{Predicate, Side};
 use crate::memory::finding::Finding;
 use crate::memory::multiples::proposals;
+use crate::schedule::neighbours::{innermost, written_ops};
 use crate::schedule::vector::{Along, Vector};
+use crate::source::{Span, ast};
 
 impl Check<'_> {
     /// Every guard is uniform over the lanes.
@@ -63,7 +65,23 @@ impl Check<'_> {
             cause: domain.ops[predicate.op].1,
             witness,
             fact,
+            innermost: self.innermost(),
         }))
+    }
+
+    /// The splits with which neighbouring threads have neighbouring elements without the vector, if it stands inside of
+    /// what threads run.
+    fn innermost(&self) -> Option<([(Span, String); 2], String)> {
+        let domain = &self.stage.domain;
+        let is_of_threads = |leaf: &AxisId| domain.axes[*leaf].binding == Binding::Thread;
+        let threads = domain.leaves.iter().rev().copied().find(is_of_threads)?;
+        let ops = written_ops(self.program, self.stage);
+        let splits = innermost(domain, ops, threads, None)?;
+        // The vector goes after them.
+        let is_last = ops.iter().rposition(|op| matches!(op.kind, ast::OpKind::Vectorize { .. }));
+        let at = |span: Span| ops.iter().position(|op| op.span == span);
+        (at(splits[1].0) < is_last && at(splits[0].0) < at(splits[1].0))
+            .then(|| (splits, domain.axes[threads].name.clone()))
     }
 
     /// Whether the predicates that tell lanes apart hold for all lanes or for none, where literals decide that: then

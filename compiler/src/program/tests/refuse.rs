@@ -688,12 +688,12 @@ fn ranges_are_inferred_or_asked_for() {
         "(x: f32[N], p: i32[N]) -> (y: f32[N])",
         "y[i] = sum(|k in 0..p[i]| x[k]);",
         expect![[r#"
-            error[TW0118]: the bound of a range is read from memory
+            error[TW0118]: a bound of `k` is read from memory
              --> kernel.rs:1:69
               |
             1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { y[i] = sum(|k in 0..p[i]| x[k]); }
               |                                                                     ^^^^
-              = help: range over the whole dimension and select: `if k < len[i] { … } else { 0.0 }`
+              = help: let `k` range over the whole dimension, and compare it with the bound: `if k < … { … } else { … }`
               = explain: TW0118
 
         "#]],
@@ -1387,7 +1387,8 @@ fn in_place_updates_read_nothing_else() {
             1 | kernel K(inout x: f32[N]) { x[i] = 2.0 * x[i + 1] or 0.0; }
               |                             ---- `x` is written here
               |                                          ^^^^^^^^^^^^^^^
-              = note: an element that is updated in place is read by its own definition only, before it is written
+              = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+                intermediate without a schedule that only this definition reads, at that element
               = counterexample: i = 0 reads x[1], which i = 1 writes
               = help: read `x[i]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
               = explain: TW0124
@@ -1404,7 +1405,8 @@ fn in_place_updates_read_nothing_else() {
             1 | kernel K(inout x: f32[M, N]) { x[i, j] = x[j, i]; }
               |                                ------- `x` is written here
               |                                          ^^^^^^^
-              = note: an element that is updated in place is read by its own definition only, before it is written
+              = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+                intermediate without a schedule that only this definition reads, at that element
               = counterexample: i = 1, j = 0 reads x[0, 1], which i = 0, j = 1 writes
               = help: read `x[i, j]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
               = explain: TW0124
@@ -1421,7 +1423,8 @@ fn in_place_updates_read_nothing_else() {
             1 | kernel K(inout x: f32[M, N]) { s[i] = sum(|j| x[i, j]); x[i, j] = x[i, j] / s[i]; }
               |                                               ^^^^^^^
               |                                                         ------- `x` is written here
-              = note: an element that is updated in place is read by its own definition only, before it is written
+              = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+                intermediate without a schedule that only this definition reads, at that element
               = help: write to another tensor: `-> (out: …)` instead of `inout x`
               = explain: TW0124
 
@@ -1437,7 +1440,8 @@ fn in_place_updates_read_nothing_else() {
             1 | kernel K(inout x: f32[M, N]) { x[i, j] = x[i, j] / sum(|k| x[i, k]); }
               |                                ------- `x` is written here
               |                                                            ^^^^^^^
-              = note: an element that is updated in place is read by its own definition only, before it is written
+              = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+                intermediate without a schedule that only this definition reads, at that element
               = help: read `x[i, j]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
               = explain: TW0124
 

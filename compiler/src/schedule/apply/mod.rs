@@ -43,7 +43,7 @@ pub(super) struct Apply<'a> {
     pub(super) hidden: Vec<(String, HiddenAxis)>,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
-    reduced: Vec<Reduced>,
+    pub(super) reduced: Vec<Reduced>,
     raster: Option<Raster>,
     online: Option<AxisId>,
     pub(super) product: Option<Mma>,
@@ -107,7 +107,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
     for op in ops {
         apply.op(op);
     }
-    let applied = Applied {
+    let mut applied = Applied {
         reduced: std::mem::take(&mut apply.reduced),
         raster: apply.raster,
         online: apply.online,
@@ -116,6 +116,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
     if apply.domain.is_poisoned() {
         return applied;
     }
+    apply.discarded(ops, &mut applied.reduced);
     for axis in &apply.domain.axes {
         if axis.extent.is_unknown() {
             apply.diags.report(TooLarge { axis: axis.name.clone(), terms: TERM_LIMIT, span: axis.span });
@@ -259,7 +260,7 @@ impl Apply<'_> {
                 }
             }
             OpKind::Swizzle { x, y, x_into, y_into, .. } => self.swizzle(op, [x, y], [x_into, y_into]),
-            OpKind::Bind { axes, scale, unit, range, raster, alternate } => {
+            OpKind::Bind { axes, scale, unit, range, raster } => {
                 let mut extra: Option<(&str, Span)> = None;
                 let of_blocks = ["grid", "cta"].contains(&unit.text.as_str());
                 if let Some(e) = scale.as_ref().filter(|_| of_blocks) {
@@ -306,10 +307,6 @@ impl Apply<'_> {
                     }
                 }
                 self.raster(raster, axes, binding);
-                if let Some(span) = alternate {
-                    let instead = "units of a role take tiles in turn: `roles { …, math: 2 warpgroup alternate }`";
-                    self.unsupported("alternate", *span, Some(instead));
-                }
             }
             OpKind::Vectorize { axis } => {
                 if let Some(leaf) = self.leaf(axis, &[]) {

@@ -1,8 +1,8 @@
 //! Ops with conditions of their own: units, merges, orders, swizzles.
 
-use super::{Apply, UNROLL_LIMIT};
-use crate::diag::codes::{AxisBoundTwice, MixedMerge, NameTaken, NotASwizzle, NotStatic};
-use crate::domain::{AxisId, Binding, Domain, NewAxis};
+use super::{Apply, Reduced, UNROLL_LIMIT};
+use crate::diag::codes::{AxisBoundTwice, DiscardedOp, MixedMerge, NameTaken, NotASwizzle, NotStatic};
+use crate::domain::{AxisId, Binding, Domain, NewAxis, Op};
 use crate::source::{Span, ast};
 
 impl Apply<'_> {
@@ -152,4 +152,81 @@ impl Apply<'_> {
         }
         self.domain.swizzle(x, y, [a, b], op.span);
     }
+
+    /// Reports the ops that say what becomes of an axis which a later op replaces, and forgets them.
+    pub(super) fn discarded(&mut self, ops: &[ast::Op], reduced: &mut Vec<Reduced>) {
+        let domain = &*self.domain;
+        let bound = (0..domain.axes.len()).filter(|axis| domain.axes[*axis].binding != Binding::Serial);
+        let bound = bound.map(|axis| (axis, domain.axes[axis].binding_span));
+        for (axis, span) in bound.chain(reduced.iter().map(|r| (r.axis, r.span))) {
+            let (Some((by, later)), Some(op)) = (domain.consumer(axis), ops.iter().find(|op| op.span == span)) else {
+                continue;
+            };
+            let Some(said) = said(&op.kind) else { continue };
+            let is_free = |result: &&AxisId| {
+                let is_reduced = reduced.iter().any(|r| r.axis == **result);
+                domain.leaves.contains(result)
+                    && if said.word == "reduce" {
+                        !is_reduced
+                    } else {
+                        domain.axes[**result].binding == Binding::Serial
+                    }
+            };
+            // A merge of several axes has steps without names, all of one span.
+            let last =
+                domain.ops.iter().rfind(|(_, span)| span == later).filter(|(op, _)| matches!(op, Op::Merge { .. }));
+            let outputs = last.map_or(by, |(op, _)| op).outputs();
+            // Blocks and warps take the outer part, threads and vectors the inner one.
+            let preferred = if said.is_outer { outputs.first() } else { outputs.last() };
+            let preferred = preferred.filter(is_free).or_else(|| outputs.iter().find(is_free).filter(|_| said.is_any));
+            self.diags.report(DiscardedOp {
+                word: said.word,
+                axis: domain.axes[axis].name.clone(),
+                by: match by {
+                    Op::Split { .. } => "split",
+                    Op::Merge { .. } => "merge",
+                    Op::Resize { .. } => "resize",
+                    Op::Swizzle { .. } => "swizzle",
+                },
+                results: outputs.iter().map(|result| domain.axes[*result].name.clone()).collect(),
+                instead: preferred.map(|result| format!("{} {}{}", said.word, domain.axes[*result].name, said.rest)),
+                is_alone: said.is_alone,
+                span,
+                later: *later,
+            });
+        }
+        reduced.retain(|r| domain.consumer(r.axis).is_none());
+    }
+}
+
+/// What an op says of the iterations of an axis.
+struct Said {
+    word: &'static str,
+    /// What stands after the axis; that of units that are parts of others is left to the author.
+    rest: String,
+    is_alone: bool,
+    is_outer: bool,
+    /// Whether any result will do.
+    is_any: bool,
+}
+
+fn said(op: &ast::OpKind) -> Option<Said> {
+    use ast::OpKind;
+    let inner = |word| Said { word, rest: String::new(), is_alone: true, is_outer: false, is_any: word == "unroll" };
+    Some(match op {
+        OpKind::Bind { axes, scale, unit, range, raster, .. } => {
+            let is_plain = scale.is_none() && range.is_none() && raster.is_empty();
+            Said {
+                word: "bind",
+                rest: format!(": {}", unit.text),
+                is_alone: axes.len() == 1 && is_plain,
+                is_outer: unit.text != "thread",
+                is_any: false,
+            }
+        }
+        OpKind::Vectorize { .. } => inner("vectorize"),
+        OpKind::Unroll { by, .. } => Said { is_alone: by.is_none(), ..inner("unroll") },
+        OpKind::Reduce { axes, by } => Said { is_alone: axes.len() == 1 && by.is_none(), ..inner("reduce") },
+        _ => return None,
+    })
 }

@@ -77,7 +77,7 @@ pub enum OpKind {
         /// Result for `y`.
         y_into: Name,
     },
-    /// `bind i, j: [8] unit [2..5] [raster(i: 8)] [alternate]`
+    /// `bind i, j: [8] unit [2..5] [raster(i: 8)]`
     Bind {
         /// The axes.
         axes: Vec<Name>,
@@ -89,8 +89,6 @@ pub enum OpKind {
         range: Option<Range>,
         /// Axes grouped in the order of the grid, with the size of a group.
         raster: Vec<(Name, Expr)>,
-        /// The keyword `alternate`.
-        alternate: Option<Span>,
     },
     /// `vectorize i`
     Vectorize {

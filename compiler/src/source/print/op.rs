@@ -68,7 +68,7 @@ impl Printer {
                 self.text(" -> ");
                 self.list(&[x_into, y_into], |p, name| p.text(&name.text));
             }
-            OpKind::Bind { axes, scale, unit, range, raster, alternate } => {
+            OpKind::Bind { axes, scale, unit, range, raster } => {
                 self.text("bind ");
                 self.names(axes);
                 self.text(": ");
@@ -89,9 +89,6 @@ impl Printer {
                         p.expr(size, 0);
                     });
                     self.text(")");
-                }
-                if alternate.is_some() {
-                    self.text(" alternate");
                 }
             }
             OpKind::Vectorize { axis } => {

@@ -480,6 +480,25 @@ fn ops() {
     );
 }
 
+/// What is said of roles is said in `launch`.
+#[test]
+fn units_in_turn() {
+    check_body(
+        "schedule y { bind i: warpgroup alternate; }",
+        expect![[r#"
+        error[TW0002]: `alternate` is not an option of `bind`
+         --> k.rs:2:32
+          |
+        2 | schedule y { bind i: warpgroup alternate; }
+          |                                ^^^^^^^^^
+          = note: known here: `raster`
+          = help: units of a role take tiles in turn: `launch persistent, roles { …, math: 2 warpgroup alternate }`
+          = explain: TW0002
+
+    "#]],
+    );
+}
+
 #[test]
 fn left_hand_sides() {
     check_body(

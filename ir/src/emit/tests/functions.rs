@@ -128,8 +128,9 @@ fn roots_on_f64() {
 
 #[test]
 fn approximate_functions() {
-    let cases: [(Unary, Real); 7] = [
+    let cases: [(Unary, Real); 8] = [
         (Unary::ApproxExp, f64::exp),
+        (Unary::ApproxExp2, f64::exp2),
         (Unary::ApproxLog, f64::ln),
         (Unary::ApproxSqrt, f64::sqrt),
         (Unary::ApproxRsqrt, |x| 1.0 / x.sqrt()),
@@ -140,7 +141,7 @@ fn approximate_functions() {
     let values: Vec<f32> = (1..100).map(|n| n as f32 * 0.03).collect();
     let bits: Vec<u64> = values.iter().map(|v| u64::from(v.to_bits())).collect();
     let found =
-        run(&[(F32, &bits)], &[F32; 7], |b, v| cases.map(|(op, _)| unary(b, op, v[0]).expect("it exists")).to_vec());
+        run(&[(F32, &bits)], &[F32; 8], |b, v| cases.map(|(op, _)| unary(b, op, v[0]).expect("it exists")).to_vec());
     for ((op, host), found) in cases.iter().zip(found) {
         for (x, found) in values.iter().zip(found) {
             let (found, exact) = (f64::from(f32::from_bits(found as u32)), host(f64::from(*x)));

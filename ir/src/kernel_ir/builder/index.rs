@@ -376,8 +376,13 @@ impl Builder {
     }
 
     fn index_op(&mut self, op: IndexOp, a: ValueId, b: ValueId, range: impl Fn(Range, Range) -> Range) -> ValueId {
-        let (ty, range) = (self.ty(a), range(self.facts(a).range, self.facts(b).range));
-        self.pure(Op::Index(op, a, b), ty, range, true)
+        let (op, ty) = (Op::Index(op, a, b), self.ty(a));
+        // Most are there already, and have their range.
+        if let Some(known) = self.known(op, ty) {
+            return known;
+        }
+        let range = range(self.facts(a).range, self.facts(b).range);
+        self.pure(op, ty, range, true)
     }
 
     /// `value`, if it is one of the type's.

@@ -286,6 +286,11 @@ impl Builder {
         whole && self.kernel.value(block).op == Op::BlockIndex
     }
 
+    /// The value that a pure operation already has.
+    fn known(&self, op: Op, ty: Type) -> Option<ValueId> {
+        self.numbering.get(&key(op, ty))
+    }
+
     /// A pure operation: the value it already has, or a new one in the outermost region where its operands exist.
     fn pure(&mut self, op: Op, ty: Type, range: Range, uniform: bool) -> ValueId {
         let key = key(op, ty);

@@ -61,10 +61,10 @@ pub(super) fn key(op: Op, ty: Type) -> Key {
 /// Multiplicative hashing; the multiplier is 2⁶⁴ divided by the golden ratio (Knuth, volume 3, 6.4).
 fn hash(key: &Key) -> usize {
     const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut hash = 0_u64;
-    for word in key {
-        hash = (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
-    }
+    // Every value is looked up: no iterators.
+    let hash = key[0].wrapping_mul(MULTIPLIER).rotate_left(29);
+    let hash = (hash ^ key[1]).wrapping_mul(MULTIPLIER).rotate_left(29);
+    let hash = (hash ^ key[2]).wrapping_mul(MULTIPLIER).rotate_left(29);
     (hash ^ hash >> 32) as usize
 }
 
@@ -97,14 +97,19 @@ impl Numbering {
 
     /// Where the key is, or the free slot where it would be.
     fn slot(&self, key: &Key) -> usize {
-        let mask = self.slots.len() - 1;
+        let (slots, entries) = (&self.slots[..], &self.entries[..]);
+        let mask = slots.len() - 1;
         let mut slot = hash(key) & mask;
         loop {
-            match self.slots[slot] {
-                0 => return slot,
-                entry if self.entries[entry as usize - 1].0 == *key => return slot,
-                _ => slot = (slot + 1) & mask,
+            let entry = slots[slot] as usize;
+            if entry == 0 {
+                return slot;
             }
+            let own = &entries[entry - 1].0;
+            if own[0] == key[0] && own[1] == key[1] && own[2] == key[2] {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
         }
     }
 }

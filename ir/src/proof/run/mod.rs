@@ -14,7 +14,7 @@ use super::global::Elements;
 use super::launch::Launch;
 use super::order::{AgentId, Clock, Order, Time};
 use super::products::Products;
-use super::row::{self, Known, Row};
+use super::row::{self, Pool, Row};
 use super::shared::{Fault, Shared};
 use super::values::{Algebra, Data};
 use super::violation::{Kind, Violation};
@@ -27,8 +27,8 @@ pub(super) struct Run<'a> {
     pub kernel: &'a Kernel,
     pub launch: &'a Launch,
     pub threads: usize,
-    /// The values of a row of which nothing is known.
-    nothing: Vec<Known>,
+    /// What rows are made from.
+    rows: Pool,
     pub budget: u64,
     /// The agent that runs, and those of its cluster that do not, or are over.
     pub me: Agent<'a>,
@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
             kernel,
             launch,
             threads: kernel.signature.threads as usize,
-            nothing: vec![None; kernel.signature.threads as usize],
+            rows: Pool::new(kernel.signature.threads as usize),
             budget: left,
             me: Agent {
                 id: AgentId { rank: 0, role: 0 },

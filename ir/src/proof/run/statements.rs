@@ -31,10 +31,10 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.spend(1)?;
-        self.hold(turn.of.index, Row::Same(Some(turn.n)));
+        self.hold(turn.of.index, Row::Same(Some(turn.n)), &turn.active);
         let active = match &turn.count {
             Row::Same(_) => turn.active.clone(),
-            Row::Each(_) => {
+            Row::Each(_) | Row::Line(_) => {
                 let of = |thread: usize| turn.count.of(thread).is_some_and(|count| turn.n < count);
                 let comes = |thread: usize| turn.active.lanes[thread] && of(thread);
                 Active::of(self.threads, comes, turn.active.maybe, turn.active.elected)
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
                 };
                 let row = match given {
                     Row::Same(value) => Row::Same(*value),
-                    Row::Each(_) => Row::Each((0..self.threads).map(|thread| given.of(partner(thread))).collect()),
+                    _ => Row::Each((0..self.threads).map(|thread| given.of(partner(thread))).collect()),
                 };
                 self.me.values[result.index()] = row;
             }
@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
         let count = self.me.values[l.count.index()].clone();
         let known: Vec<Option<i64>> = match count {
             Row::Same(count) => vec![count],
-            Row::Each(_) => active.threads().map(|thread| count.of(thread)).collect(),
+            _ => active.threads().map(|thread| count.of(thread)).collect(),
         };
         if known.contains(&None) {
             // Any number of times: what the body changes is unknown, and what it does may happen.
@@ -404,14 +404,17 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn branch(&mut self, branch: &If, active: &Active) -> Outcome {
-        let condition = self.me.values[branch.condition.index()].clone();
+        let condition = match &self.me.values[branch.condition.index()] {
+            Row::Line(line) => Row::Each(line.each(&active.lanes)),
+            known => known.clone(),
+        };
         // What is entered last runs first.
         for (side, wanted) in [(branch.otherwise, 0), (Some(branch.then), 1)] {
             let Some(side) = side else { continue };
             match condition {
                 Row::Same(Some(known)) if known == wanted => self.enter(side, active.clone()),
                 Row::Same(Some(_)) => {}
-                Row::Same(None) => self.enter(side, Active { maybe: true, ..active.clone() }),
+                Row::Same(None) | Row::Line(_) => self.enter(side, Active { maybe: true, ..active.clone() }),
                 Row::Each(ref all) => {
                     let (all, lanes) = (&all[..], &active.lanes[..]);
                     let maybe = Cell::new(active.maybe);
@@ -450,7 +453,7 @@ impl<'a> Run<'a> {
             Op::BlockIndex => Row::Same(Some(self.me.block)),
             Op::BlockCount => Row::Same(Some(self.launch.blocks)),
             Op::ClusterRank => Row::Same(Some(self.me.block % i64::from(self.kernel.signature.cluster))),
-            Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
+            Op::ThreadIndex => Row::of_integers((0..self.threads as i64).map(Some).collect(), active),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),
             Op::Get(variable) => {
                 self.is_at_rest(variable)?;
@@ -461,19 +464,25 @@ impl<'a> Run<'a> {
                 (Some(algebra), Some(ty)) => Row::Same(Some(algebra.scalar(parameter, ty))),
                 _ => Row::UNKNOWN,
             },
-            _ => row::pure(self.kernel, value, active, &self.nothing, &self.me.values, self.algebra()),
+            _ => {
+                let of = (self.algebra(), &self.rows);
+                row::pure(self.kernel, value, active, &self.me.values, of)
+            }
         };
-        if let (Op::OfWarp(_), Row::Each(all)) = (value.op, &row) {
-            let own = self.me.threads.clone();
-            let mut warps = all[own].chunks(WARP as usize);
+        // Whether threads may differ in it, though they may all say the same.
+        let is_each = |row: &Row| !matches!(row, Row::Same(_));
+        let of_each = is_each(&row) || value.op.operands().any(|v| is_each(&self.me.values[v.index()]));
+        if matches!(value.op, Op::OfWarp(_)) && of_each {
+            let all: Vec<Option<i64>> = self.me.threads.clone().map(|thread| row.of(thread)).collect();
+            let mut warps = all.chunks(WARP as usize);
             if active.count < self.me.count() || warps.any(|lanes| lanes.iter().any(|lane| *lane != lanes[0])) {
                 let what = format!("v{} is said to be the same for the lanes of each warp", id.index());
                 return self.violation(Kind::Disagree, what);
             }
         }
-        if let Row::Each(all) = &row {
+        if of_each {
             self.spend(active.count as u64)?;
-            let mut seen = active.threads().filter_map(|thread| all[thread]);
+            let mut seen = active.threads().filter_map(|thread| row.of(thread));
             if value.facts.uniform
                 && let Some(one) = seen.next()
                 && let Some(other) = seen.find(|other| *other != one)
@@ -482,14 +491,15 @@ impl<'a> Run<'a> {
                 return self.violation(Kind::Disagree, what);
             }
         }
-        self.hold(id, row);
+        self.hold(id, row, active);
         Ok(())
     }
 
-    /// Gives a value, with data as far as it is as said; on indices alone, offsets are looked at where they are used.
-    pub(super) fn hold(&mut self, id: ValueId, row: Row) {
+    /// Gives a value to the threads that come to it, with data as far as it is as said; on indices alone, offsets are
+    /// looked at where they are used.
+    pub(super) fn hold(&mut self, id: ValueId, row: Row, active: &Active) {
         let value = self.kernel.value(id);
-        let (row, beyond) = if self.data.is_some() { row::as_said(value, row) } else { (row, None) };
+        let (row, beyond) = if self.data.is_some() { row::as_said(value, row, &active.lanes) } else { (row, None) };
         if let Some(index) = beyond
             && self.beyond.is_none()
         {

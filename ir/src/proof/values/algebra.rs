@@ -67,8 +67,8 @@ impl Freedom {
                 Value::Reduce { op, order, body, .. } if algorithm.types[body as usize].is_float() => {
                     found.add |= op == Reduction::Sum && order != Order::Ordered;
                     found.mul |= op == Reduction::Prod && order != Order::Ordered;
-                    found.online |= order == Order::Online;
-                    found.merge |= order == Order::Online;
+                    found.online |= order.is_online();
+                    found.merge |= order.is_online();
                 }
                 Value::Fold { states, .. } => {
                     found.merge |= algorithm.folds[states.range()].iter().any(|s| s.merge.is_some());

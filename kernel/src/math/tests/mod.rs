@@ -47,7 +47,7 @@ macro_rules! bounds {
 }
 bounds! {
     exp Exp log Log sqrt_ Sqrt rsqrt_ Rsqrt tanh Tanh erf Erf sin Sin cos Cos
-    approx_exp ApproxExp approx_log ApproxLog approx_sqrt ApproxSqrt approx_rsqrt ApproxRsqrt
+    approx_exp ApproxExp approx_exp2 ApproxExp2 approx_log ApproxLog approx_sqrt ApproxSqrt approx_rsqrt ApproxRsqrt
     approx_tanh ApproxTanh approx_sin ApproxSin approx_cos ApproxCos
 }
 

@@ -6,6 +6,7 @@ use crate::algorithm::Unary;
 pub fn exact(function: Unary, x: f64) -> f64 {
     match function {
         Unary::Exp | Unary::ApproxExp => x.exp(),
+        Unary::ApproxExp2 => x.exp2(),
         Unary::Log | Unary::ApproxLog => x.ln(),
         Unary::Sqrt | Unary::ApproxSqrt => x.sqrt(),
         Unary::Rsqrt | Unary::ApproxRsqrt => 1.0 / x.sqrt(),

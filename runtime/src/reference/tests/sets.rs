@@ -6,7 +6,7 @@ use tilewright_kernel::{ElementType, dot};
 use super::super::arith::{self, Widen};
 use super::super::column::{Column, Range};
 use super::super::interval::{Format, Interval};
-use super::super::reduce::{Accumulator, Along};
+use super::super::reduce::{Accumulator, Along, Terms};
 
 /// xorshift64*: no test here needs more.
 struct Random(u64);
@@ -77,7 +77,8 @@ fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
 
 fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
     let mut accumulator = Accumulator::new(op, order, None, element, 1).unwrap();
-    accumulator.take((terms, None), Along::Terms, terms.len(), 0, None);
+    let all = Terms { column: terms, sizes: None, weights: None };
+    accumulator.take(all, Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap()
 }
 
@@ -316,9 +317,10 @@ fn dot_of_two(operands: [ElementType; 2], promote: Option<u32>, factors: &[(f64,
     let size = |n: usize, x: f64| if x == 0.0 { 0.0 } else { x.abs().max(least[n]) };
     let terms = Column::Float(factors.iter().map(|(x, y)| f64::from((x * y) as f32)).collect());
     let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(0, *x) * size(1, *y)).collect();
-    let order = Order::Dot { operands, promote };
+    let order = Order::Dot { operands, promote, online: false };
     let mut accumulator = Accumulator::new(Reduction::Sum, order, None, ElementType::F32, 1).unwrap();
-    accumulator.take((&terms, Some(&sizes)), Along::Terms, terms.len(), 0, None);
+    let terms = Terms { column: &terms, sizes: Some(&sizes), weights: None };
+    accumulator.take(terms, Along::Terms, sizes.len(), 0, None);
     accumulator.finish().unwrap().interval(0)
 }
 

@@ -296,8 +296,17 @@ impl Expr {
 
     /// Every coefficient divided by g, rounded down.
     fn shrunk(&self, g: i128) -> Self {
-        let divide = |t: &Term| Term { atoms: t.atoms.clone(), coefficient: t.coefficient.div_euclid(g) };
-        Self::from_terms(self.terms.iter().map(divide).collect())
+        if g == 1 {
+            return self.clone();
+        }
+        let mut terms = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let coefficient = term.coefficient.div_euclid(g);
+            if coefficient != 0 {
+                terms.push(Term { atoms: term.atoms.clone(), coefficient });
+            }
+        }
+        Self { terms, unknown: false }
     }
 
     fn floor_div_literal(&self, d: i128) -> Self {
@@ -313,8 +322,9 @@ impl Expr {
                 rest.push(Term { atoms: term.atoms.clone(), coefficient: r });
             }
         }
-        let whole = Self::from_terms(whole);
-        let rest = Self::from_terms(rest);
+        // Both are in order, as these terms are.
+        let whole = Self { terms: whole, unknown: false };
+        let rest = Self { terms: rest, unknown: false };
         if rest.as_constant().is_some() {
             return whole; // a constant in [0, d) contributes nothing
         }

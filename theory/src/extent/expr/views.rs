@@ -17,6 +17,21 @@ impl Expr {
         self.replaced(map, &mut SortedMap::new()).unwrap_or_else(|| self.clone())
     }
 
+    /// Every variable times a factor that is not 0, as far as only sums of products are there: then the terms are the
+    /// same ones.
+    pub(in crate::extent) fn with_factors(&self, factor: &dyn Fn(Var) -> i128) -> Option<Self> {
+        let mut terms = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let mut coefficient = term.coefficient;
+            for atom in &term.atoms {
+                let Atom::Var(v) = atom else { return None };
+                coefficient = coefficient.checked_mul(factor(*v))?;
+            }
+            terms.push(Term { atoms: term.atoms.clone(), coefficient });
+        }
+        (!self.unknown).then_some(Self { terms, unknown: false })
+    }
+
     /// The same, or nothing where nothing is replaced.
     pub(super) fn replaced(&self, map: Map<'_>, done: &mut Replaced) -> Option<Self> {
         // Most expressions that are looked at have nothing to replace. Loops: a debug build calls what iterators do.
@@ -58,6 +73,11 @@ impl Expr {
 
     /// The value when variable `v` is `values[v]`; none on overflow, division by a non-positive number, or a lost term.
     pub fn eval(&self, values: &[i128]) -> Option<i128> {
+        self.value(&|v| values.get(v as usize).copied())
+    }
+
+    /// The same with the value of each variable, if it has one.
+    pub fn value(&self, of: &dyn Fn(Var) -> Option<i128>) -> Option<i128> {
         if self.unknown {
             return None;
         }
@@ -66,20 +86,20 @@ impl Expr {
             let mut product = term.coefficient;
             for atom in &term.atoms {
                 let factor = match atom {
-                    Atom::Var(v) => *values.get(*v as usize)?,
-                    Atom::Quotient { of, by } => {
-                        let by = by.eval(values)?;
+                    Atom::Var(v) => of(*v)?,
+                    Atom::Quotient { of: dividend, by } => {
+                        let by = by.value(of)?;
                         if by <= 0 {
                             return None;
                         }
-                        let of = of.eval(values)?;
+                        let dividend = dividend.value(of)?;
                         // Small ones are divided by one instruction.
-                        match (i64::try_from(of), i64::try_from(by)) {
-                            (Ok(of), Ok(by)) => of.div_euclid(by).into(),
-                            _ => of.div_euclid(by),
+                        match (i64::try_from(dividend), i64::try_from(by)) {
+                            (Ok(dividend), Ok(by)) => dividend.div_euclid(by).into(),
+                            _ => dividend.div_euclid(by),
                         }
                     }
-                    Atom::Positive { of } => of.eval(values)?.max(0),
+                    Atom::Positive { of: value } => value.value(of)?.max(0),
                 };
                 product = product.checked_mul(factor)?;
             }

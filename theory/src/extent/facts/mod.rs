@@ -166,6 +166,11 @@ impl Facts {
         if self.ranges.iter().all(|range| range.modulus == 1) {
             return e.clone();
         }
+        if self.ranges.iter().all(|range| range.residue == 0)
+            && let Some(e) = e.with_factors(&|v| self.ranges.get(v as usize).map_or(1, |range| range.modulus))
+        {
+            return e;
+        }
         e.substitute(&|v| {
             let range = self.ranges.get(v as usize)?;
             (range.modulus > 1).then(|| Expr::var(v).scale(range.modulus).add(&Expr::constant(range.residue)))

@@ -1,0 +1,117 @@
+//! Values over other axes, in which the extreme is that of a block and scores are masked.
+
+use tilewright_kernel::algorithm::{AxisId, Component, Index, IndexId, Reduction, Run, Source, Value, ValueId};
+use tilewright_kernel::online::push;
+
+use super::{Cut, Env, Found, axes_of, components, reached, refused};
+use crate::online::Build;
+
+impl Cut<'_> {
+    /// A value over other axes, where the extreme is that of a block: its number, and the axis of terms in the value.
+    pub(super) fn value(&mut self, value: ValueId, env: &Env, of: (IndexId, AxisId)) -> Found<ValueId> {
+        let ty = self.program.algorithm.types[value as usize];
+        let node = match self.program.algorithm.values[value as usize] {
+            Value::Read { source, indices, or } => {
+                let list = self.program.algorithm.index_lists[indices.range()].to_vec();
+                let places: Vec<IndexId> = list.iter().map(|i| self.copied(*i, env)).collect();
+                let (block, terms) = of;
+                match source {
+                    Source::Equation { equation, .. } if equation == self.extreme => {
+                        let of_block = self.of_block;
+                        let op = match self.program.algorithm.values
+                            [components(&self.program.algorithm, of_block)[0].value as usize]
+                        {
+                            Value::Reduce { op, .. } => op,
+                            _ => Reduction::Max,
+                        };
+                        let read = self.read((of_block, 0), &[&places[..], &[block]].concat());
+                        return Ok(Build::new(self.algorithm(), ty, op).safe(read));
+                    }
+                    Source::Equation { equation, .. }
+                        if self.mask.as_ref().is_some_and(|mask| mask.scores == equation) && or.is_none() =>
+                    {
+                        let masked = self.mask.as_ref().map_or(equation, |mask| mask.masked);
+                        return Ok(self.read((masked, 0), &places));
+                    }
+                    Source::Equation { equation, component } if self.reads_extreme(equation) => {
+                        let copy = self.between(equation, &list, terms)?;
+                        return Ok(self.read((copy, component), &places));
+                    }
+                    _ => {}
+                }
+                let or = or.map(|or| self.value(or, env, of)).transpose()?;
+                let lists = self.algorithm().index_lists.to_mut();
+                let start = lists.len() as u32;
+                lists.extend(&places);
+                Value::Read { source, indices: Run { start, len: places.len() as u32 }, or }
+            }
+            Value::FromIndex(i) => Value::FromIndex(self.copied(i, env)),
+            Value::CompareIndex(op, a, b) => Value::CompareIndex(op, self.copied(a, env), self.copied(b, env)),
+            Value::Unary(op, a) => Value::Unary(op, self.value(a, env, of)?),
+            Value::Cast(a) => Value::Cast(self.value(a, env, of)?),
+            Value::Binary(op, a, b) => Value::Binary(op, self.value(a, env, of)?, self.value(b, env, of)?),
+            Value::Compare(op, a, b) => Value::Compare(op, self.value(a, env, of)?, self.value(b, env, of)?),
+            Value::Fma(a, b, c) => {
+                Value::Fma(self.value(a, env, of)?, self.value(b, env, of)?, self.value(c, env, of)?)
+            }
+            Value::Select(a, b, c) => {
+                Value::Select(self.value(a, env, of)?, self.value(b, env, of)?, self.value(c, env, of)?)
+            }
+            Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => return Ok(value),
+            Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => {
+                let span = self.program.value_spans.get(value as usize).copied().unwrap_or(self.span);
+                return refused("has terms with a reduction in them: give that an equation of its own", span);
+            }
+        };
+        Ok(push(self.algorithm(), node, ty))
+    }
+
+    pub(super) fn copied(&mut self, index: IndexId, env: &Env) -> IndexId {
+        let node = match self.program.algorithm.indices[index as usize] {
+            Index::Axis(axis) => return env.iter().find(|e| e.0 == axis).map_or(index, |e| e.1),
+            Index::Literal(_) | Index::Dim(_) | Index::Value(_) => return index,
+            Index::Add(a, b) => Index::Add(self.copied(a, env), self.copied(b, env)),
+            Index::Sub(a, b) => Index::Sub(self.copied(a, env), self.copied(b, env)),
+            Index::Mul(a, b) => Index::Mul(self.copied(a, env), self.copied(b, env)),
+            Index::Div(a, b) => Index::Div(self.copied(a, env), self.copied(b, env)),
+            Index::Mod(a, b) => Index::Mod(self.copied(a, env), self.copied(b, env)),
+        };
+        self.index(node)
+    }
+
+    /// Whether an equation without a reduction reads the extreme.
+    fn reads_extreme(&self, equation: u16) -> bool {
+        let algorithm = &self.program.algorithm;
+        reached(algorithm, equation).into_iter().any(|value| match algorithm.values[value as usize] {
+            Value::Read { source: Source::Equation { equation: read, .. }, .. } => {
+                read == self.extreme || self.reads_extreme(read)
+            }
+            _ => false,
+        })
+    }
+
+    /// The copy of an equation that reads the extreme, which is read at these indices along an axis of terms.
+    fn between(&mut self, equation: u16, indices: &[IndexId], terms: AxisId) -> Found<u16> {
+        if let Some((_, copy)) = self.between.iter().find(|(written, _)| *written == equation) {
+            return Ok(*copy);
+        }
+        let own = axes_of(&self.program.algorithm, equation).to_vec();
+        let is_of_terms = |index: &IndexId| self.program.algorithm.indices[*index as usize] == Index::Axis(terms);
+        let along = own.iter().zip(indices).find(|(_, index)| is_of_terms(index)).map(|(axis, _)| *axis);
+        let (axes, env) = self.like(equation);
+        let at = along.and_then(|along| env.iter().copied().find(|e| e.0 == along));
+        let Some((along, at)) = at else {
+            return refused("has terms that read the extreme in an equation without them", self.span);
+        };
+        let ([lower, _], size) = (self.range, self.size);
+        let distance = self.index(Index::Sub(at, lower));
+        let block = self.index(Index::Div(distance, size));
+        let mut parts = Vec::new();
+        for Component { name, value, .. } in components(&self.program.algorithm, equation).to_vec() {
+            parts.push((name.to_string(), self.value(value, &env, (block, along))?));
+        }
+        let copy = self.equation(&axes, parts);
+        self.between.push((equation, copy));
+        Ok(copy)
+    }
+}

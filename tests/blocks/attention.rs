@@ -1,0 +1,225 @@
+//! Products that follow an extreme block by block of terms: attention. Kernels run for awkward sizes under several
+//! seeds, through the separate checker at all their entry points, and give what `reference()` does; with scores of all
+//! kinds they do, too.
+
+use super::online::{read, rows, tensor};
+use crate::support::{finished, runs, tried};
+use tilewright::__private::{Arg, DynamicTensor, launch, reference};
+use tilewright::kernel::ElementType;
+use tilewright::{Device, EmulatorOptions};
+
+/// One warpgroup, blocks of 16 terms: parameters, scores from those of q and k, other sums, and who does what.
+fn attention(parameters: &str, scores: &str, y: &str, ops: &str, more: &str) -> String {
+    format!(
+        "kernel Attention(q: bf16[M, 16], k: bf16[N, 16], v: bf16[N, 8]{parameters}) -> (y: f32[M, 8])
+        where N % 16 == 0 {{
+            s[i, j] = dot(|d| q[i, d] * k[j, d]);
+            {scores}
+            m[i] = max(|j| x[i, j]);
+            p[i, j] = approx::exp2(x[i, j] - m[i]);
+            l[i] = online sum(|j| p[i, j]);
+            pb[i, j] = p[i, j] as bf16;
+            a[i, e] = online dot(|j| pb[i, j] * v[j, e]);
+            {y}
+            schedule y {{
+                split i by 64 -> it, i1; bind it: grid; reorder it, i1, e;
+                fragment (i1, e) by wgmma; vectorize e_p;
+            }}
+            schedule m in registers at y.it {{ split j by 16 -> jo, j1; {ops} online m -> l, a over jo; }}
+            schedule a in registers at m.jo {{ mma (i, e, j) by wgmma; }}
+            schedule pb in registers at m.jo {{ fragment (i, j) by wgmma; }}
+            schedule s in registers at m.jo {{ mma (i, j, d) by wgmma; }}
+            stage sq[i, d] = q in shared at y.it via tma {{ layout [i, d] swizzle 32; }}
+            stage sk[j, d] = k in shared at m.jo ring(2) via tma {{ layout [j, d] swizzle 32; }}
+            stage sv[j, e] = v in shared at m.jo ring(2) via tma {{ layout [j, e]; }}
+            {more}
+        }}"
+    )
+}
+
+const SCORES: &str = "x[i, j] = 0.125 * s[i, j];";
+const Y: &str = "y[i, e] = a[i, e] / l[i];";
+const OPS: &str = "fragment (i, j1) by wgmma;";
+const HELD: &str = "schedule p in registers at m.jo { fragment (i, j) by wgmma; }
+    schedule x in registers at m.jo { fragment (i, j) by wgmma; }";
+
+/// Sizes are M, N.
+const SIZES: &[&[i64]] = &[&[1, 16], &[64, 48], &[70, 32], &[3, 0], &[0, 16]];
+
+#[test]
+fn products_follow_an_extreme() {
+    tried(&attention("", SCORES, Y, OPS, HELD), SIZES, 2);
+    // Everything between is computed where it is read; the sums are read alone.
+    tried(&attention("", SCORES, "y[i, e] = a[i, e] + (l[i] + m[i]);", OPS, ""), SIZES, 1);
+}
+
+/// Roles, two warpgroups, and tiles that blocks take in turn.
+#[test]
+fn roles_hand_blocks_over() {
+    let roles = |items: &str| {
+        attention("", SCORES, Y, "reorder jo, w, i1, j1; fragment (i1, j1) by wgmma;", HELD)
+            .replace("schedule y {", &format!("launch {items}roles {{ math: 2 warpgroup, load: warp }};\nschedule y by math {{"))
+            .replace("split i by 64 -> it, i1; bind it: grid; reorder it, i1, e;", "split i by 128 -> it, i2; split i2 by 64 -> w, i1; bind w: warpgroup; bind it: grid; reorder it, w, i1, e;")
+            .replace("at y.it {", "at y.it by math { split i by 64 -> w, i1; bind w: warpgroup;")
+            .replace("at m.jo {", "at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup;")
+            .replace("mma (i,", "mma (i1,")
+            .replace("fragment (i,", "fragment (i1,")
+            .replace("via tma", "via tma by load")
+    };
+    tried(&roles(""), &[&[130, 48], &[1, 16]], 2);
+    tried(&roles("persistent, "), &[&[300, 48], &[7, 0]], 2);
+}
+
+/// One product has the rows of heads, with 16-bit floats.
+#[test]
+fn heads_and_halves() {
+    let source = "kernel Heads(q: f16[H, S, 32], k: f16[H, S, 32], v: f16[H, S, 32]) -> (y: f16[H, S, 32])
+        where S % 32 == 0 {
+            s[h, i, j] = dot(|d| q[h, i, d] * k[h, j, d]);
+            m[h, i] = max(|j| s[h, i, j]);
+            p[h, i, j] = approx::exp(0.125 * (s[h, i, j] - m[h, i]));
+            l[h, i] = online sum(|j| p[h, i, j]);
+            pb[h, i, j] = p[h, i, j] as f16;
+            a[h, i, e] = online dot(|j| pb[h, i, j] * v[h, j, e]);
+            y[h, i, e] = (a[h, i, e] / l[h, i]) as f16;
+            schedule y {
+                split i by 64 -> it, i1; bind h, it: grid; reorder h, it, i1, e;
+                fragment (i1, e) by wgmma; vectorize e_p;
+            }
+            schedule m in registers at y.it {
+                split j by 32 -> jo, j1; fragment (i, j1) by wgmma; online m -> a, l over jo;
+            }
+            schedule a in registers at m.jo { mma (i, e, j) by wgmma; }
+            schedule pb in registers at m.jo { fragment (i, j) by wgmma; }
+            schedule p in registers at m.jo { fragment (i, j) by wgmma; }
+            schedule s in registers at m.jo { mma (i, j, d) by wgmma; }
+            stage sq[h, i, d] = q in shared at y.it via tma { layout [h, i, d] swizzle 64; }
+            stage sk[h, j, d] = k in shared at m.jo ring(2) via tma { layout [h, j, d] swizzle 64; }
+            stage sv[h, j, e] = v in shared at m.jo ring(2) via tma { layout [h, j, e] swizzle 64; }
+        }";
+    tried(source, &[&[2, 96], &[1, 32]], 2);
+}
+
+/// Terms up to the row: blocks past the end are left out, and scores of the last are masked.
+#[test]
+fn terms_end_where_the_range_does() {
+    let source = attention("", "x[i, j] = s[i, j];", Y, OPS, "").replace("x[i, j]", "s[i, j]");
+    let source = source.replace("s[i, j] = s[i, j];", "").replace("M, 16]", "N, 16]").replace("M, 8]", "N, 8]");
+    let of = |source: String, of: &str| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in 0..=i|"));
+    let source = ["max", "online sum", "online dot"].into_iter().fold(source, of);
+    tried(&source, &[&[16], &[96], &[144]], 2);
+    // What is beside the terms of a block is multiplied by 0: that may be NaN, and need not be.
+    let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    let info = kernel.info.as_ref().expect("no error");
+    let device = Device::emulator(EmulatorOptions::default());
+    let [q, k] = [1.0, 2.0].map(|x| halves(&device, [96, 16], &|at| (at % 3) as f32 * x));
+    let v = halves(&device, [96, 8], &|at| if at / 8 == 90 { f32::INFINITY } else { (at % 7) as f32 });
+    let y = tensor(&device, ElementType::F32, &[96, 8], &vec![0.0; 96 * 8]);
+    let tensors = [(&q, false), (&k, false), (&v, false), (&y, true)];
+    let arguments = tensors.map(|(tensor, is_output)| Arg::dynamic(tensor, is_output));
+    let admissible = reference(info, &arguments).unwrap_or_else(|e| panic!("{e}"));
+    launch(info, &arguments, device.as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let output = admissible.outputs().next().expect("one");
+    output.check_raw(&y.read().expect("written")).unwrap_or_else(|e| panic!("{e}"));
+    let found = read(ElementType::F32, &y);
+    assert!(found[..8 * 64].iter().all(|y| y.is_finite()) && found[8 * 64..8 * 90].iter().all(|y| y.is_nan()));
+}
+
+/// By warps, for compute capability 8.0: factors loaded by `ldmatrix`, copies by `cp.async`.
+#[test]
+fn warps_multiply() {
+    let source = "kernel Warps(q: bf16[M, 32], k: bf16[N, 32], v: bf16[N, 32]) -> (o: f32[M, 32]) where N % 32 == 0 {
+            fq[i, d] = q[i, d];
+            fk[j, d] = k[j, d];
+            fv[e, j] = v[j, e];
+            s[i, j] = dot(|d| fq[i, d] * fk[j, d]);
+            m[i] = max(|j| s[i, j]);
+            p[i, j] = approx::exp2(0.18 * (s[i, j] - m[i]));
+            l[i] = online sum(|j| p[i, j]);
+            pb[i, j] = p[i, j] as bf16;
+            a[i, e] = online dot(|j| pb[i, j] * fv[e, j]);
+            o[i, e] = a[i, e] / l[i];
+            schedule o {
+                split i by 64 -> it, i1; split i1 by 16 -> w, i2; bind it: grid; bind w: warp; reorder it, w, i2, e;
+                fragment (i2, e) by mma_sync; vectorize e_p;
+            }
+            schedule m in registers at o.it {
+                split i by 16 -> w, i1; bind w: warp; split j by 32 -> jo, j1; reorder jo, w, i1, j1;
+                fragment (i1, j1) by mma_sync; online m -> l, a over jo;
+            }
+            schedule a in registers at m.jo {
+                split i by 16 -> w, i1; split j by 16 -> jk, ji; bind w: warp; reorder jk, w, i1, e, ji; unroll jk;
+                mma (i1, e, ji) by mma_sync;
+            }
+            schedule pb in registers at m.jo { split i by 16 -> w, i1; bind w: warp; fragment (i1, j) by mma_sync; }
+            schedule p in registers at m.jo { split i by 16 -> w, i1; bind w: warp; fragment (i1, j) by mma_sync; }
+            schedule s in registers at m.jo {
+                split i by 16 -> w, i1; split d by 16 -> dk, di; bind w: warp; reorder dk, w, i1, j, di; unroll dk;
+                mma (i1, j, di) by mma_sync;
+            }
+            schedule fq in registers per warp at s.dk { fragment (i, d) by mma_sync; }
+            schedule fk in registers per warp at s.dk { fragment (j, d) by mma_sync; }
+            schedule fv in registers per warp at a.jk { fragment (e, j) by mma_sync; }
+            stage sq[i, d] = q in shared at o.it via cp_async {
+                split i by 32 -> ih, ir; split d by 8 -> dc, dv; reorder ir, dc, ih, dv; bind ir, dc: thread;
+                unroll ih; vectorize dv; layout [i, d] swizzle 64;
+            }
+            stage sk[j, d] = k in shared at m.jo ring(2) via cp_async {
+                split d by 8 -> dc, dv; bind j, dc: thread; vectorize dv; layout [j, d] swizzle 64;
+            }
+            stage sv[j, e] = v in shared at m.jo ring(2) via cp_async {
+                split e by 8 -> ec, ev; bind j, ec: thread; vectorize ev; layout [j, e] swizzle 64;
+            }
+        }";
+    tried(source, &[&[64, 64], &[70, 96], &[3, 0]], 1);
+    let causal = source.replace("M, 32]", "N, 32]");
+    let causal = ["max", "online sum", "online dot"]
+        .iter()
+        .fold(causal, |causal, of| causal.replace(&format!("{of}(|j|"), &format!("{of}(|j in 0..=i|")));
+    let kernel = finished(&causal).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{causal}\n{report}"));
+    runs(&causal, &kernel, &[&[96], &[32]], 1);
+}
+
+/// A tensor of `bf16`.
+fn halves(device: &Device, shape: [usize; 2], of: &dyn Fn(usize) -> f32) -> DynamicTensor {
+    let count = shape[0] * shape[1];
+    let bytes: Vec<u8> = (0..count).flat_map(|at| tilewright::bf16::from_f32(of(at)).to_bits().to_le_bytes()).collect();
+    DynamicTensor::new(device, ElementType::Bf16, (&shape, &[shape[1], 1]), &bytes, 0).expect("it fits")
+}
+
+#[test]
+fn scores_of_all_kinds_are_what_the_equations_say() {
+    let source = attention(", b: f32[M, N]", "x[i, j] = s[i, j] + b[i, j];", Y, OPS, HELD);
+    let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    let info = kernel.info.as_ref().expect("no error");
+    for n in [16, 128, 304] {
+        for is_mirrored in [false, true] {
+            let mut rows: Vec<Vec<f64>> = rows(n).into_iter().map(|(_, row)| row).collect();
+            if is_mirrored {
+                rows.iter_mut().for_each(|row| row.reverse());
+            }
+            let device = Device::emulator(EmulatorOptions::default());
+            let m = rows.len();
+            let q = halves(&device, [m, 16], &|_| 0.0);
+            let k = halves(&device, [n, 16], &|at| (at % 5) as f32);
+            let v = halves(&device, [n, 8], &|at| (at % 7) as f32 - 2.5);
+            let b = tensor(&device, ElementType::F32, &[m, n], &rows.concat());
+            let y = tensor(&device, ElementType::F32, &[m, 8], &vec![0.0; 8 * m]);
+            let tensors = [(&q, false), (&k, false), (&v, false), (&b, false), (&y, true)];
+            let arguments = tensors.map(|(tensor, is_output)| Arg::dynamic(tensor, is_output));
+            let admissible = reference(info, &arguments).unwrap_or_else(|e| panic!("{e}"));
+            launch(info, &arguments, device.as_ref()).unwrap_or_else(|e| panic!("{e}"));
+            let output = admissible.outputs().next().expect("one");
+            output.check_raw(&y.read().expect("written")).unwrap_or_else(|e| panic!("{n}: {e}"));
+            for (row, found) in rows.iter().zip(read(ElementType::F32, &y).chunks(8)) {
+                let least = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let has_nan = row.iter().any(|x| x.is_nan()) || !least.is_finite();
+                assert!(found.iter().all(|y| y.is_nan() == has_nan), "{row:?}: {found:?}");
+            }
+            // One that is off by a little more than the contract says is none.
+            let wrong: Vec<f64> = read(ElementType::F32, &y).iter().map(|y| y * 1.03 + 0.03).collect();
+            let wrong = tensor(&device, ElementType::F32, &[m, 8], &wrong).read().expect("written");
+            assert!(output.check_raw(&wrong).is_err(), "{n}: the interval is too wide");
+        }
+    }
+}
