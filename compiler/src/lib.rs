@@ -379,6 +379,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             product,
             fragment,
             multiplied: false,
+            zero_along: Vec::new(),
             stored,
             is_of_groups: false,
         });

@@ -17,11 +17,13 @@
 //! | [`worker`] | its process |
 //! | [`report`] | counts, and what nothing noticed |
 //! | [`protocol`] | mistakes in finished kernels instead: what orders something is left out, weakened or moved |
+//! | `reason` | which of these change nothing, and why |
 #![forbid(unsafe_code)]
 
 pub mod corpus;
 pub mod judge;
 pub mod protocol;
+mod reason;
 pub mod report;
 pub mod rewrite;
 pub mod sites;

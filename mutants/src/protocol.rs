@@ -24,9 +24,10 @@ use tilewright_compiler::source::TokenBuffer;
 use tilewright_kernel::KernelInfo;
 
 use crate::Failure;
+use crate::reason::reason;
 
 /// Work of the separate checker for one launch.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 80_000_000;
 /// Orders of execution that the emulator tries.
 const SEEDS: u64 = 6;
 /// Instructions of a launch on the emulator; what takes more does not end.
@@ -62,7 +63,7 @@ pub enum Notice {
     Emulator,
     /// No launch comes there: nothing changes at these sizes.
     Unreached,
-    /// Nobody, and there is a reason: see [`reason`].
+    /// Nobody, and there is a reason: the module `reason` has it.
     Explained,
     /// Nobody.
     Nobody,
@@ -147,7 +148,7 @@ fn is_early(kind: &StatementKind) -> bool {
 }
 
 /// Whether a statement does something that others order.
-fn acts(kind: &StatementKind) -> bool {
+pub(crate) fn acts(kind: &StatementKind) -> bool {
     !matches!(kind, StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..))
 }
 
@@ -224,29 +225,6 @@ fn starts(kernel: &Kernel, statement: &Statement) -> bool {
         StatementKind::Elect(part) => inside(part),
         _ => false,
     }
-}
-
-/// Why a mistake that nobody notices is none, if that is known.
-pub fn reason(kernel: &Kernel, (region, at): (usize, usize)) -> Option<&'static str> {
-    let is_release = matches!(kernel.regions[region].statements[at].kind, StatementKind::MbarrierArrive { .. });
-    let mut looped = Vec::new();
-    let mut open = vec![(Kernel::BODY, false)];
-    while let Some((own, inside)) = open.pop() {
-        looped.extend(inside.then_some(own.index()));
-        for statement in &kernel.region(own).statements {
-            match &statement.kind {
-                StatementKind::Loop(l) => open.push((l.body, true)),
-                StatementKind::If(branch) => {
-                    open.extend([branch.then].into_iter().chain(branch.otherwise).map(|part| (part, inside)));
-                }
-                StatementKind::Elect(part) => open.push((*part, inside)),
-                StatementKind::Roles(roles) => open.extend(roles.iter().map(|role| (role.body, inside))),
-                _ => {}
-            }
-        }
-    }
-    (is_release && !looped.contains(&region))
-        .then_some("the block takes no other tile, and nobody fills the slot again")
 }
 
 /// A finished kernel, and the launches that mistakes are looked for in.
@@ -404,13 +382,14 @@ pub fn drawn(seed: u64, index: u64) -> Option<Chosen> {
     if matches!(product.split, Some(Split::By(n)) if n <= slots) {
         return None;
     }
-    // The first barriers of a tile that units take in turn are needless where the turn orders the same: the planner does
-    // not know that, so that nobody misses them.
-    if product.roles.is_some_and(|roles| roles.turns > 1) {
-        return None;
+    // Units that take tiles in turn have several each.
+    let turns = product.roles.map_or(1, |roles| roles.turns);
+    let rows = if turns > 1 { (2 * turns - 1) * tile[0] + 1 } else { tile[0] + 1 };
+    let mut all = vec![[rows, tile[1], (slots + 1) * tile[2] + 1], [tile[0] / 2, 2 * tile[1] + 1, 2 * tile[2]]];
+    if turns > 1 {
+        // With few terms a tile comes to no slot again: its own barriers alone order it behind the one before.
+        all.push([rows, tile[1], tile[2]]);
     }
-    let rows = tile[0] + 1;
-    let all = [[rows, tile[1], (slots + 1) * tile[2] + 1], [tile[0] / 2, 2 * tile[1] + 1, 2 * tile[2]]];
     let is_small = all.iter().all(|sizes| sizes.iter().product::<i64>() <= MOST);
     let value = |sizes: &[i64; 3], name: &str| match name {
         "M" => Some(up(0, sizes[0])),

@@ -162,7 +162,13 @@ pub fn wide(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec
     // What is addressed has an address.
     let known: Vec<Expr> = blocks.chain(last_offsets(program, facts).map(|(_, (last, _))| last)).collect();
     let offsets = offsets(program, facts).into_iter().flat_map(|(_, offsets)| offsets);
-    for e in bounds_with(program, facts, stages, &Expr::constant(MOST_READ)).into_iter().chain(offsets) {
+    let mut bounded = bounds_with(program, facts, stages, &Expr::constant(MOST_READ));
+    for offset in offsets {
+        if !bounded.contains(&offset) {
+            bounded.push(offset);
+        }
+    }
+    for e in bounded {
         if !e.is_unknown() && known.contains(&e) {
             continue;
         }

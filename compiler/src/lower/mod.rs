@@ -64,6 +64,7 @@ use tilewright_kernel::size::{Constraint, Size, SizeOp};
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Kernel, Type};
 use crate::plan::Analysed;
+use crate::plan::staged::Staged;
 use crate::program::Program;
 use crate::schedule::{Mma, Role};
 use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
@@ -123,11 +124,21 @@ pub fn lower(
     let of = Input { program, facts, stages, roles, threads, verifies };
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let bounds = index_width::bounds(program, facts, stages);
+    let mut bounds = index_width::bounds(program, facts, stages);
+    // Where the accelerator accesses a tensor alone, no offset of its elements is computed.
     let offsets = index_width::offsets(program, facts);
-    let without_offsets = index_width::needed(facts, Vec::new(), &bounds);
-    let all: Vec<Expr> = offsets.iter().flat_map(|(_, offsets)| offsets.iter().cloned()).collect();
-    let narrow = without_offsets.clone().and_then(|needed| index_width::needed(facts, needed, &all));
+    let has_maps = stages.iter().flat_map(|s| &s.staged).any(Staged::has_map);
+    let without_offsets = if has_maps { index_width::needed(facts, Vec::new(), &bounds) } else { None };
+    if without_offsets.is_some() {
+        bounds.clear();
+    }
+    for offset in offsets.iter().flat_map(|(_, offsets)| offsets) {
+        // Tensors of one shape say the same.
+        if !bounds.contains(offset) {
+            bounds.push(offset.clone());
+        }
+    }
+    let narrow = index_width::needed(facts, without_offsets.clone().unwrap_or_default(), &bounds);
     let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
     // Without tensor cores readers compute the terms of products.
     let has_product = |s: &Analysed| s.stage.product.as_ref().is_some_and(Mma::is_async);
@@ -150,21 +161,21 @@ pub fn lower(
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
     let mut in_32_bits = |name: String, staged: bool, narrow: &[Expr], more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
-        // Where the accelerator accesses a tensor alone, no offset of its elements is computed.
-        let own = without_offsets.clone().filter(|_| staged).and_then(|needed| {
+        let own = without_offsets.as_ref().filter(|_| staged).and_then(|needed| {
             let addressed = index_width::addressed(&kernel);
             let offsets = offsets.iter().filter(|(parameter, _)| addressed.contains(parameter));
             let offsets: Vec<Expr> = offsets.flat_map(|(_, offsets)| offsets.iter().cloned()).collect();
-            index_width::needed(facts, needed, &offsets)
+            index_width::needed(facts, needed.clone(), &offsets)
         });
+        let by_coordinates = own.is_some();
         let own = own.unwrap_or_else(|| narrow.to_vec());
         let needed = index_width::needed(facts, own, &width::needed(&kernel, &blocks));
         let conditions = needed.and_then(|needed| {
-            let reachable = match staged {
-                true => index_width::reachable(program, facts, stages, &needed)?,
-                false => Vec::new(),
-            };
-            Some([index_width::conditions(program, facts, &needed)?, reachable].concat())
+            let mut conditions = index_width::conditions(program, facts, &needed)?;
+            if by_coordinates {
+                conditions.extend(index_width::reachable(program, facts, stages, &needed)?);
+            }
+            Some(conditions)
         });
         let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
         Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))

@@ -18,18 +18,18 @@ mod matrices;
 mod operand;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, Value, ValueId};
+use tilewright_kernel::algorithm::{Algorithm, IndexId, Value, ValueId};
 
 use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads};
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::Var;
 use crate::kernel_ir::{MmaSync, Wgmma};
-use crate::plan::product::{Factor, Operand, Product};
+use crate::plan::product::{Factor, Held, Operand, Product};
 use crate::plan::staged::Way;
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::expressions;
-use crate::schedule::{self, Mma, Role, Stage, role_name};
+use crate::schedule::{self, Mma, Role, Stage, is_of_terms, role_name};
 use crate::source::Span;
 use crate::source::ast::Place;
 use crate::target::{WARP, WARPGROUP};
@@ -55,6 +55,13 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
         }
     }
     products.iter().flat_map(Product::written).for_each(|at| analysed[at].multiplied = true);
+    for at in 0..analysed.len() {
+        let held: Vec<Held> = analysed[at].product.iter().flat_map(Product::held).cloned().collect();
+        for factor in held {
+            let along = along_terms(&analysed[at].stage, &factor, &analysed[factor.stage].stage);
+            analysed[factor.stage].zero_along.extend(along);
+        }
+    }
     let held = |is_async: bool| {
         let is_such = |a: &&Analysed| a.stage.product.as_ref().is_some_and(|mma| mma.is_async() == is_async);
         let own = analysed.iter().filter(is_such).filter_map(|a| a.product.as_ref());
@@ -66,6 +73,19 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
     for at in of_groups {
         analysed[at].is_of_groups = true;
     }
+}
+
+/// The roots of a stage that holds a factor which number the terms of a product.
+fn along_terms(product: &Stage, factor: &Held, holder: &Stage) -> Vec<Var> {
+    let algorithm = &product.program.algorithm;
+    let Value::Read { indices, .. } = algorithm.values[factor.read as usize] else { return Vec::new() };
+    let of: expressions::Scope = product.indices.iter().map(|(axis, e)| (*axis, e.clone())).collect();
+    let list = &algorithm.index_lists[indices.range()];
+    let is_along = |index: IndexId| is_of_terms(&expressions::index(&product.program, index, &of), &product.domain);
+    let axes = &algorithm.axis_lists[algorithm.equations[holder.equation].axes.range()];
+    let along: Vec<_> = axes.iter().zip(list).filter(|(_, index)| is_along(**index)).map(|(axis, _)| *axis).collect();
+    let own = holder.indices.iter().filter(|(axis, _)| along.contains(axis));
+    own.flat_map(|(_, e)| e.vars()).collect()
 }
 
 /// The stages of passes over blocks of terms whose products warpgroups compute: without these, readers compute what the
@@ -278,7 +298,7 @@ fn holes(analysed: &Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<Vec<
         let (stage, span) = (stage.name.clone(), mma.span);
         diags.report(ProductHoles { stage, condition, span });
     };
-    if stage.limits.iter().any(|limit| schedule::is_of_terms(limit, &stage.domain)) {
+    if stage.limits.iter().any(|limit| is_of_terms(limit, &stage.domain)) {
         refuse(None, diags);
         return None;
     }

@@ -7,6 +7,7 @@ pub mod roles;
 pub mod staged;
 
 use crate::domain::Symbolic;
+use crate::extent::Var;
 use crate::holes::Holes;
 use crate::schedule::Stage;
 use crate::schedule::accesses::{Access, StageRead};
@@ -45,6 +46,9 @@ pub struct Analysed {
     /// Whether tensor cores read what its threads write to shared memory: all of a tile, with zeros where the stage
     /// leaves an element out.
     pub multiplied: bool,
+    /// Of a factor in registers: the roots along the terms of its products. Elements that limits of these leave out are
+    /// zero.
+    pub zero_along: Vec<Var>,
     /// How warps write its elements to the tile that a copy stores, if they do it by matrices.
     pub stored: Option<Matrices>,
     /// Whether only products of warpgroups ask for it in registers, or it belongs to a pass over blocks whose product

@@ -432,6 +432,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         fragment: None,
         stored: None,
         multiplied: false,
+        zero_along: Vec::new(),
         is_of_groups: false,
     };
     crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")

@@ -93,7 +93,9 @@ mod tests {
 
     /// One kernel, with what it stores.
     fn copy(value: &str) -> String {
-        format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = {value}; schedule y {{ bind i: grid; }} }}")
+        format!(
+            "kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = {value}; schedule y {{ split i by 32 -> b, t; bind b: grid; bind t: thread; }} }}"
+        )
     }
 
     #[test]

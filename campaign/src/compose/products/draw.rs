@@ -27,7 +27,6 @@ const SUMS: i64 = 160;
 const SHARED: i64 = 200 << 10;
 
 /// A random product.
-#[expect(clippy::too_many_lines, reason = "a list of decisions")]
 pub fn product(rng: &mut Rng) -> Product {
     let engine = if rng.chance(50) { Engine::MmaSync } else { Engine::Wgmma };
     let ty = *rng.pick(&TYPES);
@@ -111,34 +110,39 @@ pub fn product(rng: &mut Rng) -> Product {
         // Types that nothing multiplies with each other.
         product.factors[1].ty = if ty == Type::F16 { Type::Bf16 } else { Type::F16 };
     }
-    match engine {
+    own_equations(&mut product, rng);
+    hand_over(&mut product, rng);
+    turns(&mut product, rng);
+    product
+}
+
+/// Factors that lanes hold, or that threads write to shared memory.
+fn own_equations(product: &mut Product, rng: &mut Rng) {
+    match product.tiles.engine {
         Engine::Wgmma => match rng.below(100) {
             0..25 => {
-                held(&mut product, 0, rng);
+                held(product, 0, rng);
                 if rng.chance(25) {
-                    chain(&mut product, rng);
+                    chain(product, rng);
                 }
                 if rng.chance(10) {
-                    written(&mut product, 1, rng);
+                    written(product, 1, rng);
                 }
             }
             25..55 => {
                 let both = rng.chance(25);
                 let one = rng.below(2);
-                (0..2).filter(|n| both || *n == one).for_each(|n| written(&mut product, n, rng));
+                (0..2).filter(|n| both || *n == one).for_each(|n| written(product, n, rng));
             }
             _ => {}
         },
         Engine::MmaSync => {
-            (0..2).for_each(|n| held(&mut product, n, rng));
+            (0..2).for_each(|n| held(product, n, rng));
             if rng.chance(12) {
-                chain(&mut product, rng);
+                chain(product, rng);
             }
         }
     }
-    hand_over(&mut product, rng);
-    turns(&mut product, rng);
-    product
 }
 
 /// Warpgroups, or warps, that take tiles in turn: each one is all of the role for its own.

@@ -72,8 +72,10 @@ pub(super) fn chain(product: &mut Product, rng: &mut Rng) {
 /// A factor that threads make and write to shared memory.
 pub(super) fn written(product: &mut Product, n: usize, rng: &mut Rng) {
     let (units, rows, inflight) = (product.tiles.units, product.tiles.rows, product.inflight);
+    let whole = product.factors[n].whole;
     held(product, n, rng);
     (product.tiles.units, product.tiles.rows, product.inflight) = (units, rows, inflight);
+    product.factors[n].whole = whole;
     let ty = product.factors[n].ty;
     let bytes = ty.bytes() as i64;
     let turned = ty.bytes() == 2 && rng.chance(25);

@@ -8,6 +8,7 @@ use crate::domain::{AxisKind, Unit};
 use crate::extent::Expr;
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
+use crate::lower::nested_stage::{Instance, Kept};
 use crate::lower::staging::Copy;
 use crate::plan::staged::Way;
 use crate::schedule;
@@ -94,6 +95,9 @@ impl Nest<'_, '_> {
             point.done[at] = true;
             let zero = self.b.index_literal(self.index, 0);
             let holds = self.b.index_compare(Compare::Ge, value, zero);
+            if !self.b.facts(holds).uniform && self.is_harmless_outside(limit, goal) {
+                continue;
+            }
             let of_all = self.is_of_all(limit);
             conditions.push(Condition { fills: true, of_all, ..Condition::of(holds) });
         }
@@ -122,6 +126,16 @@ impl Nest<'_, '_> {
         point.done[at] = true;
         let of_all = self.stage.members.iter().flatten().all(|e| self.is_of_all(e));
         conditions.push(Condition { fills: true, of_all, ..Condition::of(any) });
+    }
+
+    /// Whether elements may be computed where a limit leaves them out: nobody reads them there, they are made of
+    /// registers alone, and have some. Threads that are kept out wait for the others, so that a test saves nothing.
+    fn is_harmless_outside(&self, limit: &Expr, goal: Goal) -> bool {
+        let is_held = |target: &Instance<'_>| target.memory.iter().all(|kept| matches!(kept, Kept::Registers(_)));
+        self.target.as_ref().is_some_and(is_held)
+            && !schedule::is_of_terms(limit, &self.stage.domain)
+            && !limit.vars().into_iter().any(|v| self.analysed.zero_along.contains(&v))
+            && self.values.is_of_registers(self.stored(), self.stage.reduction, goal == Goal::Store)
     }
 
     /// Whether elements are written without any test.

@@ -325,6 +325,28 @@ impl<'a> Values<'a> {
         own || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
     }
 
+    /// Whether what a stage with this reduction stores is made of registers alone, and can be computed anywhere; of a
+    /// reduction that is over, after it.
+    pub fn is_of_registers(
+        &self,
+        stored: Vec<AlgorithmValue>,
+        reduction: Option<AlgorithmValue>,
+        is_over: bool,
+    ) -> bool {
+        let algorithm = &self.program.algorithm;
+        let mut open = stored;
+        while let Some(id) = open.pop() {
+            match algorithm.values[id as usize] {
+                _ if Some(id) == reduction && is_over => {}
+                _ if Some(id) == reduction => open.extend(algorithm.operands(id)),
+                Value::Component { fold, .. } if Some(fold) == reduction => open.push(fold),
+                _ if self.has_effects(id) => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
     /// `x && y` or `x || y`; the second operand only where the first does not decide.
     fn short_circuit(
         &mut self,
