@@ -29,8 +29,7 @@ schedule! {
         acc[m, n] = dot(|k| a[m, k] * b[n, k]);
         c[m, n] = acc[m, n] as bf16;
         schedule c {
-            split m by 128 -> mt, m2;
-            split m2 by 64 -> mw, m3;
+            split m by 128, 64 -> mt, mw, m3;
             split n by 256 -> nt, n1;
             reorder mt, nt, mw, m3, n1;
             bind mt, nt: grid;
@@ -58,8 +57,7 @@ schedule! {
         acc[m, n] = dot(|k| a[m, k] * b[n, k]);
         c[m, n] = acc[m, n] as bf16;
         schedule c {
-            split m by 128 -> mt, m2;
-            split m2 by 64 -> mw, m3;
+            split m by 128, 64 -> mt, mw, m3;
             split n by 256 -> nt, n1;
             reorder mt, nt, mw, m3, n1;
             bind mt, nt: grid;
@@ -88,8 +86,7 @@ schedule! {
         c[m, n] = acc[m, n] as bf16;
         launch roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 128 -> mt, m2;
-            split m2 by 64 -> mw, m3;
+            split m by 128, 64 -> mt, mw, m3;
             split n by 256 -> nt, n1;
             reorder mt, nt, mw, m3, n1;
             bind mt, nt: grid;
@@ -118,9 +115,7 @@ schedule! {
         c[m, n] = acc[m, n] as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
             split n by 256 -> nt, n1;
             reorder mt, nt, mc, mw, m3, n1;
             bind mt, nt: grid raster(mt: 8);

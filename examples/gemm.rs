@@ -14,11 +14,8 @@ schedule! {
         c[m, n] = acc[m, n] as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, mw, m3, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;                           // two blocks, one above the other
@@ -54,8 +51,7 @@ schedule! {
         t[m, n] = approx::tanh(0.797_884_56 * (x[m, n] + 0.044_715 * x[m, n] * x[m, n] * x[m, n]));
         c[m, n] = (0.5 * x[m, n] * (1.0 + t[m, n])) as bf16;
         schedule c {
-            split m by 128 -> mt, m1;
-            split m1 by 64 -> mw, m2;
+            split m by 128, 64 -> mt, mw, m2;
             split n by 128 -> nt, n1;
             reorder mt, nt, mw, m2, n1;
             bind mt, nt: grid;

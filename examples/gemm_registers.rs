@@ -15,8 +15,7 @@ schedule! {
         y[n, m] = (s[m] * acc[m, n]) as bf16;
         launch roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule y by math {
-            split m by 128 -> mt, m1;
-            split m1 by 64 -> mw, m2;
+            split m by 128, 64 -> mt, mw, m2;
             split n by 128 -> nt, n1;
             reorder mt, nt, mw, m2, n1;
             bind mt, nt: grid;
@@ -51,10 +50,8 @@ schedule! {
         acc[m, n] = dot(|k| fa[m, k] * fb[n, k]);
         c[m, n] = acc[m, n] as bf16;
         schedule c {
-            split m by 128 -> mt, m1;
-            split m1 by 64 -> mw, m2;
-            split n by 128 -> nt, n1;
-            split n1 by 32 -> nw, n2;
+            split m by 128, 64 -> mt, mw, m2;
+            split n by 128, 32 -> nt, nw, n2;
             reorder mt, nt, mw, nw, m2, n2;
             bind mt, nt: grid;
             bind mw, nw: warp;                      // eight warps, of 64 × 32 elements
@@ -62,8 +59,7 @@ schedule! {
             vectorize n2_p;
         }
         schedule acc in registers at c.nt {
-            split k by 32 -> ko, k1;
-            split k1 by 16 -> kk, ki;
+            split k by 32, 16 -> ko, kk, ki;
             split m by 64 -> mw, m2;
             split n by 32 -> nw, n2;
             reorder ko, kk, mw, nw, m2, n2, ki;

@@ -14,11 +14,8 @@ schedule! {
         c[m, n] = (alpha * acc[m, n] + r[m, n] as f32) as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, mw, m3, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;
@@ -53,11 +50,8 @@ schedule! {
         c[m, n] = (acc[m, n] * u[m] * v[n]) as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, mw, m3, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;
@@ -92,11 +86,8 @@ schedule! {
         c[m, n] = (acc[m, n] as f32 * u[m] * v[n]) as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, mw, m3, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;
@@ -131,10 +122,8 @@ schedule! {
         c[z, m, n] = acc[z, m, n] as f16;
         launch persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 128 -> mt, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 128, 64 -> mt, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder z, mt, nt, ns, mw, m3, n2;
             bind z, mt, nt: grid;
             unroll ns;
@@ -167,11 +156,8 @@ schedule! {
         c[m, n] = acc[m, n] as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
         schedule c by math {
-            split m by 256 -> mt, m1;
-            split m1 by 128 -> mc, m2;
-            split m2 by 64 -> mw, m3;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, mw, m3, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;
@@ -209,10 +195,8 @@ schedule! {
         c[m, n] = acc[m, n] as bf16;
         launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup alternate regs(232) };
         schedule c by math {
-            split m by 128 -> mt, m1;
-            split m1 by 64 -> mc, m2;
-            split n by 256 -> nt, n1;
-            split n1 by 64 -> ns, n2;
+            split m by 128, 64 -> mt, mc, m2;
+            split n by 256, 64 -> nt, ns, n2;
             reorder mt, nt, mc, ns, m2, n2;
             bind mt, nt: grid raster(mt: 8);
             bind mc: cta;

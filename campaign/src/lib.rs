@@ -14,7 +14,7 @@
 //! | [`shrink`] | the smallest kernel that still fails |
 //! | [`mutate`] | broken source text and broken PTX |
 //! | [`campaign`] | many cases, counted |
-//! | [`compose`] | a second campaign: several equations, all ops and stages in all places at once; products by tensor cores |
+//! | [`compose`] | a second campaign: several equations, all ops and stages in all places at once; products by tensor cores, attention |
 //! | [`ratchet`] | how many refusals may be undecided |
 //! | [`timing`] | how long the macro takes for drawn kernels |
 #![forbid(unsafe_code)]

@@ -34,17 +34,29 @@ struct Options {
     /// Products by tensor cores instead; with `--mutate`, broken text of these.
     #[arg(long)]
     products: bool,
-    /// With `--compose` or `--products`: print how often each two features met in kernels that ran, or that none did.
+    /// Attention instead: products that follow an extreme.
+    #[arg(long)]
+    attention: bool,
+    /// With `--compose`, `--products` or `--attention`: print how often each two features met in kernels that ran, or
+    /// that none did.
     #[arg(long)]
     matrix: bool,
-    /// With `--compose` or `--products`: draw for these two features, `tma,ring`, as failures say it.
+    /// With one of these three: draw for these two features, `tma,ring`, as failures say it.
     #[arg(long)]
     want: Option<String>,
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, time, list, mutate, compose: composed, products, matrix, want } =
+    let Options { seed, first, count, show, time, list, mutate, compose: composed, products, attention, matrix, want } =
         Options::parse();
+    if attention {
+        let known = compose::attention::features::FEATURES;
+        let Ok(wanted) = want.as_deref().map(|text| pair(text, known)).transpose() else {
+            eprintln!("features are {}", known.join(" "));
+            return std::process::ExitCode::FAILURE;
+        };
+        return of_attention((seed, first, count), wanted, (show, time, matrix), list.as_deref());
+    }
     if (composed || products) && !mutate {
         let known = if products { compose::products::features::FEATURES } else { compose::features::FEATURES };
         let Ok(wanted) = want.as_deref().map(|text| pair(text, known)).transpose() else {
@@ -101,6 +113,36 @@ fn pair(text: &str, known: &[&'static str]) -> Result<compose::matrix::Pair, ()>
     let find = |name: &str| known.iter().find(|f| **f == name).copied().ok_or(());
     let (a, b) = text.split_once(',').unwrap_or((text, text));
     Ok((find(a)?, find(b)?))
+}
+
+/// The campaign of attention.
+fn of_attention(
+    (seed, first, count): (u64, u64, u64),
+    wanted: Option<compose::matrix::Pair>,
+    (show, time, matrix): (bool, bool, bool),
+    list: Option<&str>,
+) -> std::process::ExitCode {
+    let cases = || (first..first + count).map(|n| (n, compose::attention::attention(seed, n, wanted).0.to_string()));
+    if show {
+        cases().for_each(|case| println!("{}", case.1));
+        return std::process::ExitCode::SUCCESS;
+    }
+    if time {
+        print!("{}", Times::of(cases()));
+        return std::process::ExitCode::SUCCESS;
+    }
+    if let Some(code) = list {
+        let found = (first..first + count).filter_map(|n| compose::attention::refused(seed, n, wanted, code));
+        found.for_each(|text| println!("{text}"));
+        return std::process::ExitCode::SUCCESS;
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let summary = compose::attention::campaign(seed, first, count, wanted);
+    println!("{summary}");
+    if matrix {
+        println!("{}", summary.matrix.report());
+    }
+    if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }
 
 /// The second campaign, and that of products.

@@ -164,6 +164,43 @@ impl fmt::Display for Op {
     }
 }
 
+/// The first of these ops that are written as one split by several factors: about half of those that can be.
+fn levels(ops: &[Op]) -> &[Op] {
+    let mut count = 0;
+    while let Some(Op::Split { input, into: way, factor, .. }) = ops.get(count) {
+        let goes_on = match &ops[..count] {
+            [] => factor % 2 == 0,
+            [.., Op::Split { into, outputs, .. }] => into == way && outputs[1] == *input,
+            _ => false,
+        };
+        if !goes_on {
+            break;
+        }
+        count += 1;
+    }
+    &ops[..count]
+}
+
+/// Splits of what each leaves to the next one, as one op.
+struct Levels<'a>(&'a [Op]);
+
+impl fmt::Display for Levels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut factors, mut names, mut of) = (Vec::new(), Vec::new(), String::new());
+        for op in self.0 {
+            let Op::Split { input, into, factor, named, outputs: [outer, inner] } = op else { continue };
+            if of.is_empty() {
+                of = format!("split {input} {}", if *into { "into" } else { "by" });
+            } else {
+                names.pop();
+            }
+            factors.push(named.clone().unwrap_or_else(|| factor.to_string()));
+            names.extend([outer.as_str(), inner.as_str()]);
+        }
+        write!(f, "{of} {} -> {};", factors.join(", "), names.join(", "))
+    }
+}
+
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_output = |p: &&Parameter| p.role == Role::Output;
@@ -189,8 +226,16 @@ impl fmt::Display for Kernel {
         }
         for (stage, ops) in &self.schedules {
             writeln!(f, "    schedule {stage} {{")?;
-            for op in ops {
-                writeln!(f, "        {op}")?;
+            let mut left = &ops[..];
+            while let [op, rest @ ..] = left {
+                let levels = levels(left);
+                if levels.len() > 1 {
+                    writeln!(f, "        {}", Levels(levels))?;
+                    left = &left[levels.len()..];
+                } else {
+                    writeln!(f, "        {op}")?;
+                    left = rest;
+                }
             }
             writeln!(f, "    }}")?;
         }

@@ -105,6 +105,12 @@ pub enum Unary {
     Abs,
     /// Largest integer not above.
     Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// The integer towards zero.
+    Trunc,
+    /// Nearest integer, ties to even.
+    Round,
     /// √x, correctly rounded.
     Sqrt,
     /// 1/√x
@@ -166,6 +172,40 @@ pub enum Binary {
     Or,
     /// Bitwise exclusive or.
     Xor,
+    /// a · 2ᵇ; see [`Self::shifted`].
+    Shl,
+    /// ⌊a / 2ᵇ⌋; see [`Self::shifted`].
+    Shr,
+}
+
+impl Unary {
+    /// The function, if it takes a float to an integer of its type. It is exact and monotone, keeps the sign of zeros,
+    /// infinities and NaN, and gives −0 where a negative number comes to zero.
+    pub fn rounding(self) -> Option<fn(f64) -> f64> {
+        match self {
+            Self::Floor => Some(f64::floor),
+            Self::Ceil => Some(f64::ceil),
+            Self::Trunc => Some(f64::trunc),
+            Self::Round => Some(f64::round_ties_even),
+            _ => None,
+        }
+    }
+}
+
+impl Binary {
+    /// A value of an integer type shifted by `by`, before it wraps to the type; none for other operations. An amount
+    /// below 0, or of at least the width of the type, shifts everything out: what is left is 0, or −1 of a negative
+    /// value that is shifted right.
+    pub fn shifted(self, element: ElementType, value: i128, by: i128) -> Option<i128> {
+        let width = i128::from(8 * element.bytes());
+        match self {
+            Self::Shl if (0..width).contains(&by) => Some(value << by),
+            Self::Shl => Some(0),
+            Self::Shr if (0..width).contains(&by) => Some(value >> by),
+            Self::Shr => Some(value >> 127),
+            _ => None,
+        }
+    }
 }
 
 /// A comparison; false where an operand is NaN, except `Ne`.

@@ -56,11 +56,15 @@ impl Display for Printed<'_> {
 /// Text and how tightly its outermost operator binds.
 type Piece = (String, u8);
 
-const ATOM: u8 = 9;
-const PREFIX: u8 = 8;
-const CAST: u8 = 7;
-const PRODUCT: u8 = 6;
-const SUM: u8 = 5;
+const ATOM: u8 = 13;
+const PREFIX: u8 = 12;
+const CAST: u8 = 11;
+const PRODUCT: u8 = 10;
+const SUM: u8 = 9;
+const SHIFT: u8 = 8;
+const BIT_AND: u8 = 7;
+const BIT_XOR: u8 = 6;
+const BIT_OR: u8 = 5;
 const COMPARISON: u8 = 3;
 const AND: u8 = 2;
 const OR: u8 = 1;
@@ -252,6 +256,9 @@ fn unary(op: Unary) -> &'static str {
         Unary::Not => "!",
         Unary::Abs => "abs",
         Unary::Floor => "floor",
+        Unary::Ceil => "ceil",
+        Unary::Trunc => "trunc",
+        Unary::Round => "round",
         Unary::Sqrt => "sqrt",
         Unary::Rsqrt => "rsqrt",
         Unary::Exp => "exp",
@@ -286,9 +293,11 @@ fn binary(op: Binary, element: Option<ElementType>) -> (&'static str, Option<u8>
         Binary::MinNum => ("min_num", None),
         Binary::And if logical => ("&&", Some(AND)),
         Binary::Or if logical => ("||", Some(OR)),
-        Binary::And => ("and", None),
-        Binary::Or => ("or", None),
-        Binary::Xor => ("xor", None),
+        Binary::And => ("&", Some(BIT_AND)),
+        Binary::Or => ("|", Some(BIT_OR)),
+        Binary::Xor => ("^", Some(BIT_XOR)),
+        Binary::Shl => ("<<", Some(SHIFT)),
+        Binary::Shr => (">>", Some(SHIFT)),
     }
 }
 

@@ -252,3 +252,40 @@ fn factors_in_other_places_are_refused() {
     let other = other.replace("* v[j, e]", "* k[j, e]").replace("[M, E]", "[M, D]").replace(", E % 8 == 0", "");
     refused(&other, Code::TW0802, &["the copy of `k` is not around the product of `acc`", "at acc.jo"]);
 }
+
+/// A factor is read past the ends of its tensor, where the copy has zeros: before its first row, and around an image.
+#[test]
+fn factors_are_zero_outside() {
+    let shifted = "kernel Shifted(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k| (a[m - 1, k] or 0.0) * b[n, k]);
+        c[m, n] = acc[m, n];
+        schedule c {
+            split m by 64 -> mt, mi; split n by 64 -> nt, ni; reorder mt, nt, mi, ni; bind mt, nt: grid;
+            fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt { split k by 64 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    }";
+    // Sizes are M, K, N.
+    runs(shifted, &accepted(shifted), &[&[70, 72, 5], &[1, 8, 1]], 1);
+    let any = shifted
+        .replace("a in shared at acc.ko ring(2) via tma { ", "a in shared at acc.ko ring(2) via tma { fill any; ");
+    refused(&any, Code::TW0802, &["may hold more than zeros"]);
+    refused(&shifted.replace("or 0.0", "or 1.0"), Code::TW0802, &["with `or 0`"]);
+    let image = "kernel Conv(x: bf16[B, H, W, C], f: bf16[3, 3, K, C]) -> (y: f32[B, H, W, K]) where C % 8 == 0 {
+        acc[b, h, w, k] = dot(|r, s, c| (x[b, h + r - 1, w + s - 1, c] or 0.0) * f[r, s, k, c]);
+        y[b, h, w, k] = acc[b, h, w, k];
+        schedule y {
+            split w by 64 -> wt, w1; split k by 8 -> kt, k1; reorder b, h, wt, kt, w1, k1; bind b, h, wt, kt: grid;
+            fragment (w1, k1) by wgmma; unroll k1_p;
+        }
+        schedule acc in registers at y.kt {
+            split c by 16 -> co, ci; reorder r, s, co, w, k, ci; mma (w, k, ci) by wgmma;
+        }
+        stage sx[b, h, w, c] = x in shared at acc.co ring(3) via tma { layout [b, h, w, c] swizzle 32; }
+        stage sf[r, s, k, c] = f in shared at acc.co ring(3) via tma { layout [r, s, k, c] swizzle 32; }
+    }";
+    // Sizes are B, H, W, C, K.
+    runs(image, &accepted(image), &[&[1, 3, 66, 24, 9], &[2, 1, 1, 8, 1]], 1);
+}

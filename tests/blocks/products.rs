@@ -490,7 +490,7 @@ fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
         Code::TW0802,
         &["`b` is not in shared memory"],
     );
-    refused(&with("b[n, k]);", "b[n, k] or 0.0);"), Code::TW0802, &["no element"]);
+    refused(&with("b[n, k]);", "b[n, k] or 1.0);"), Code::TW0802, &["no element"]);
     // Layouts.
     refused(&with("layout [n, k] swizzle 128", "layout [n, k]"), Code::TW0803, &["swizzle 128"]);
     // Holes.

@@ -86,7 +86,29 @@ fn gemm_variants() {
 
 #[test]
 fn attention() {
-    check("attention", &[&[1, 1, 128], &[2, 130, 256], &[1, 64, 0], &[0, 5, 128]]);
+    check("attention", &[&[1, 1, 128], &[2, 130, 200], &[1, 64, 0], &[0, 5, 128]]);
+}
+
+#[test]
+fn attention_variants() {
+    // Sizes are G, S and M, N; of the one for many keys H, S, T.
+    let found = check(
+        "attention_variants",
+        &[&[1, 1], &[2, 70], &[1, 129], &[0, 16], &[1, 1, 5], &[2, 3, 1000], &[1, 65, 64], &[1, 2, 0]],
+    );
+    assert!(found[1].contains("m_arrived"), "{}", found[1]);
+}
+
+#[test]
+fn cross_entropy() {
+    // Sizes are N, V.
+    check("cross_entropy", &[&[1, 1], &[70, 300], &[64, 128], &[3, 0]]);
+}
+
+#[test]
+fn convolution_mma() {
+    // Sizes are B, H, W, C, K.
+    check("convolution_mma", &[&[1, 1, 1, 8, 8], &[1, 2, 130, 72, 24], &[2, 2, 5, 16, 136], &[1, 0, 5, 8, 8]]);
 }
 
 #[test]

@@ -216,6 +216,9 @@ fn integers_wrap_and_division_truncates() {
             ("remainder", "if b[i] != 0 { a[i] % b[i] } else { a[i] }", |x, y| x.checked_rem(y).unwrap_or(x)),
             ("least", "min(a[i], b[i])", Ord::min),
             ("greatest", "max(a[i], b[i])", Ord::max),
+            ("middle", "clamp(a[i], b[i], 5)", |x, y| x.max(y).min(5)),
+            ("fifth", "pow(a[i], 5)", |x, _| (0..5).fold(1, |power: i128, _| power.wrapping_mul(x))),
+            ("none", "pow(a[i], 0)", |_, _| 1),
         ];
         if ty.is_signed_integer() {
             table.push(("magnitude", "abs(a[i])", |x, _| x.abs()));
@@ -261,6 +264,189 @@ fn minima_and_maxima_know_nan_and_the_sign_of_zero() {
                 let expected = format.from_f64(expected);
                 assert!(same(ty, found[n], expected), "{ty}: {name}({x}, {y}) is {:#x}, not {expected:#x}", found[n]);
             }
+        }
+    }
+}
+
+/// Shifted by one place at a time: what is left of the low bits of the type.
+fn shifted(ty: ElementType, x: i128, by: i128, left: bool) -> i128 {
+    let width = i128::from(8 * ty.bytes());
+    let places = if (0..width).contains(&by) { by } else { width };
+    (0..places).fold(x, |x, _| if left { number_of(ty, mask(ty, x + x)) } else { x.div_euclid(2) })
+}
+
+fn number_of(ty: ElementType, bits: u64) -> i128 {
+    match number(ty, bits) {
+        Number::Integer(x) => x,
+        Number::Float(_) => unreachable!("of integers"),
+    }
+}
+
+#[test]
+fn bits_and_shifts_are_those_of_the_type() {
+    for ty in ElementType::ALL.into_iter().filter(|ty| ty.is_integer()) {
+        let width = i128::from(8 * ty.bytes());
+        // All pairs of bytes; of wider types each edge with each amount at which something happens.
+        let (a, b) = if ty.bytes() == 1 {
+            pairs(&edges(ty))
+        } else {
+            let (least, greatest) = range(ty);
+            let amounts = [0, 1, 5, width - 1, width, width + 1, 31, 32, 33, 63, 64, 65, 256, 1 << 32, -1, -32];
+            let amounts: Vec<u64> = (amounts.into_iter().filter(|n| (least..=greatest).contains(n)))
+                .chain([least, greatest, greatest / 3])
+                .map(|n| mask(ty, n))
+                .collect();
+            let values = edges(ty);
+            values.iter().flat_map(|x| amounts.iter().map(move |y| (*x, *y))).unzip()
+        };
+        type Host = Box<dyn Fn(i128, i128) -> i128>;
+        let mut table: Vec<(String, Host)> = vec![
+            ("a[i] & b[i]".into(), Box::new(|x, y| x & y)),
+            ("a[i] | b[i]".into(), Box::new(|x, y| x | y)),
+            ("a[i] ^ b[i]".into(), Box::new(|x, y| x ^ y)),
+            ("!a[i]".into(), Box::new(|x, _| -1 - x)),
+            ("a[i] << b[i]".into(), Box::new(move |x, y| shifted(ty, x, y, true))),
+            ("a[i] >> b[i]".into(), Box::new(move |x, y| shifted(ty, x, y, false))),
+            // As in Rust: `*`, `+`, `<<`, `&`, `^`, `|`, each looser than the one before.
+            (
+                "a[i] | b[i] ^ a[i] & b[i] + a[i] << 1".into(),
+                Box::new(move |x, y| x | (y ^ (x & shifted(ty, number_of(ty, mask(ty, y + x)), 1, true)))),
+            ),
+        ];
+        let most = if ty.is_signed_integer() { (1 << (width - 1)) - 1 } else { (1 << width) - 1 };
+        for by in [0, 1, width - 1, width, 32, 64].into_iter().filter(|by| *by <= most) {
+            table.push((format!("a[i] << {by}"), Box::new(move |x, _| shifted(ty, x, by, true))));
+            table.push((format!("a[i] >> {by}"), Box::new(move |x, _| shifted(ty, x, by, false))));
+            table.push((
+                format!("({by} << 1) & a[i] >> {by}"),
+                Box::new(move |x, _| shifted(ty, by, 1, true) & shifted(ty, x, by, false)),
+            ));
+        }
+        let rows: Vec<Row> =
+            table.iter().enumerate().map(|(n, (value, _))| (format!("y{n}"), ty, value.clone())).collect();
+        let found = run(&[("a", ty), ("b", ty)], &[&a, &b], &rows);
+        for ((value, host), found) in table.iter().zip(found) {
+            for n in 0..a.len() {
+                let (x, y) = (number_of(ty, a[n]), number_of(ty, b[n]));
+                assert_eq!(found[n], mask(ty, host(x, y)), "{ty}: {value} of {x} and {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_of_truth_values() {
+    let table = ["a[i] & b[i]", "a[i] | b[i]", "a[i] ^ b[i]", "(a[i] == b[i]) ^ true"];
+    let rows: Vec<Row> = table.iter().enumerate().map(|(n, value)| (format!("y{n}"), Bool, (*value).into())).collect();
+    let found = run(&[("a", Bool), ("b", Bool)], &[&[0, 0, 1, 1], &[0, 1, 0, 1]], &rows);
+    assert_eq!(found, [[0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 1, 0], [0, 1, 1, 0]]);
+}
+
+/// The integer that a number of halves is rounded to, by integers alone: the sign is that of the number.
+fn to_integer(x: f64, name: &str) -> f64 {
+    if x.is_nan() || x.abs() >= 2_f64.powi(52) {
+        return x;
+    }
+    let (whole, negative) = (x.abs() as u64, x.is_sign_negative());
+    let rest = x.abs() - whole as f64;
+    let up = match name {
+        "floor" => negative && rest > 0.0,
+        "ceil" => !negative && rest > 0.0,
+        "round" => rest > 0.5 || rest == 0.5 && whole % 2 == 1,
+        _ => false,
+    };
+    let size = (whole + u64::from(up)) as f64;
+    if negative { -size } else { size }
+}
+
+#[test]
+fn floats_become_integers() {
+    for ty in [F64, F32, ElementType::F16, ElementType::Bf16] {
+        let format = Format::of(ty).expect("a float");
+        // Every value of the short types.
+        let a: Vec<u64> = if ty.bytes() == 2 {
+            (0..1 << 16).collect()
+        } else {
+            let halves = (-9..=9).map(|n| format.from_f64(f64::from(n) / 2.0));
+            edges(ty).into_iter().chain(halves).collect()
+        };
+        let names = ["floor", "ceil", "trunc", "round"];
+        let rows: Vec<Row> = names.map(|name| (format!("y_{name}"), ty, format!("{name}(a[i])"))).to_vec();
+        for (name, found) in names.iter().zip(run(&[("a", ty)], &[&a], &rows)) {
+            for (bits, found) in a.iter().zip(found) {
+                let x = format.value(*bits);
+                let expected = format.from_f64(to_integer(x, name));
+                assert!(same(ty, found, expected), "{ty}: {name}({x}) is {found:#x}, not {expected:#x}");
+            }
+        }
+    }
+}
+
+/// x² of what x is, rounded as often as the text says.
+#[test]
+fn powers_are_products_by_squaring() {
+    for ty in [F64, F32, ElementType::F16, ElementType::Bf16] {
+        let format = Format::of(ty).expect("a float");
+        let a: Vec<u64> = if ty.bytes() == 2 { (0..1 << 16).collect() } else { edges(ty) };
+        let times = |x: u64, y: u64| match ty {
+            F64 => (format.value(x) * format.value(y)).to_bits(),
+            _ => format.from_f64(f64::from(format.value(x) as f32 * format.value(y) as f32)),
+        };
+        let over = |x: u64| match ty {
+            F64 => (1.0 / format.value(x)).to_bits(),
+            _ => format.from_f64(f64::from(1.0 / format.value(x) as f32)),
+        };
+        type Host<'a> = Box<dyn Fn(u64) -> u64 + 'a>;
+        let squared = move |x| times(x, x);
+        let table: Vec<(i32, Host<'_>)> = vec![
+            (0, Box::new(|_| format.from_f64(1.0))),
+            (1, Box::new(|x| x)),
+            (2, Box::new(squared)),
+            (3, Box::new(|x| times(x, squared(x)))),
+            (6, Box::new(|x| times(squared(x), squared(squared(x))))),
+            (
+                13,
+                Box::new(|x| {
+                    let fourth = squared(squared(x));
+                    times(times(x, fourth), squared(fourth))
+                }),
+            ),
+            (64, Box::new(|x| (0..6).fold(x, |x, _| squared(x)))),
+            (-1, Box::new(over)),
+            (-3, Box::new(|x| over(times(x, squared(x))))),
+        ];
+        let rows: Vec<Row> =
+            table.iter().enumerate().map(|(n, (by, _))| (format!("y{n}"), ty, format!("pow(a[i], {by})"))).collect();
+        for ((by, host), found) in table.iter().zip(run(&[("a", ty)], &[&a], &rows)) {
+            for (bits, found) in a.iter().zip(found) {
+                let expected = host(*bits);
+                assert!(same(ty, found, expected), "{ty}: pow({bits:#x}, {by}) is {found:#x}, not {expected:#x}");
+            }
+        }
+    }
+}
+
+/// The greatest bound has the last word where the bounds cross, and NaN is passed on from each of the three.
+#[test]
+fn clamping_knows_nan_and_crossed_bounds() {
+    for ty in [F64, F32, ElementType::F16, ElementType::Bf16] {
+        let format = Format::of(ty).expect("a float");
+        let few = [0.0, -0.0, 1.0, -1.0, 2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(|x| format.from_f64(x));
+        let mut columns: [Vec<u64>; 3] = Default::default();
+        for at in 0..few.len().pow(3) {
+            let places = [at / 64, at / 8 % 8, at % 8];
+            columns.iter_mut().zip(places).for_each(|(column, place)| column.push(few[place]));
+        }
+        let rows = [("y".to_owned(), ty, "clamp(a[i], b[i], c[i])".to_owned())];
+        let [a, b, c] = &columns;
+        let found = run(&[("a", ty), ("b", ty), ("c", ty)], &[a, b, c], &rows);
+        for n in 0..a.len() {
+            let [x, low, high] = [a[n], b[n], c[n]].map(|bits| format.value(bits));
+            let greater = if low.total_cmp(&x).is_gt() { low } else { x };
+            let inside = if high.total_cmp(&greater).is_lt() { high } else { greater };
+            let is_nan = x.is_nan() || low.is_nan() || high.is_nan();
+            let expected = format.from_f64(if is_nan { f64::NAN } else { inside });
+            assert!(same(ty, found[0][n], expected), "{ty}: clamp({x}, {low}, {high})");
         }
     }
 }

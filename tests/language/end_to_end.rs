@@ -5,6 +5,7 @@
 use tilewright::__private::{Arg, launch, reference};
 use tilewright::kernel::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor, bf16, f16, schedule};
+use tilewright_cli::source::SourceFile;
 
 /// Devices that run the same kernels in different orders.
 fn devices() -> Vec<Device> {
@@ -391,5 +392,35 @@ fn an_empty_input_of_a_full_output_is_refused_where_it_is_read() {
         // Nothing is read for an empty output.
         let (x, mut y) = (tensor(&device, [0], 23, |v| v), tensor(&device, [0], 23, |v| v));
         First { w: &none, x: &x, y: &mut y }.launch(&device).expect("nothing to do");
+    }
+}
+
+/// A split by several factors is what it stands for, to the last instruction.
+#[test]
+fn several_factors_are_several_splits() {
+    let compiled = |ops: &str, facts: &str| {
+        let text = format!(
+            "tilewright::schedule! {{ kernel Levels(x: f32[M]) -> (y: f32[M]) {facts} {{ y[i] = 2.0 * x[i];
+                launch threads(32); schedule y {{ {ops} bind a: grid; bind c: thread; }} }} }}"
+        );
+        let source = SourceFile::parse("levels.rs", &text).expect("Rust");
+        assert_eq!(source.findings().errors, 0, "{}\n{text}", source.findings().text);
+        source.kernels().next().and_then(|found| found.kernel.info.clone()).expect("a kernel").ptx.text.to_string()
+    };
+    // With holes at one level, at several, and without.
+    for facts in ["", "where M % 96 == 0"] {
+        for (several, single) in [
+            (
+                "split i by 96, 32, 4 -> a, b, c, d;",
+                "split i by 96 -> a, r; split r by 32 -> b, s; split s by 4 -> c, d;",
+            ),
+            (
+                "split i by 100, 30, 7 -> a, b, c, d;",
+                "split i by 100 -> a, r; split r by 30 -> b, s; split s by 7 -> c, d;",
+            ),
+            ("split i into 3, 8 -> b, c, a;", "split i into 3 -> b, r; split r into 8 -> c, a;"),
+        ] {
+            assert_eq!(compiled(several, facts), compiled(single, facts), "{several} {facts}");
+        }
     }
 }

@@ -62,7 +62,7 @@ const POOLS: [&[i64]; 3] = [
 ];
 
 /// Kernels that read where data says.
-const GATHERS: [&str; 2] = ["corners::Embed", "end_to_end::Gather"];
+const GATHERS: [&str; 3] = ["cross_entropy::CrossEntropy", "corners::Embed", "end_to_end::Gather"];
 
 #[test]
 fn every_kernel_holds() {
@@ -219,9 +219,11 @@ fn changes_that_the_emulator_notices_are_noticed() {
     let (seed, changes) = crate::support::campaign("TILEWRIGHT_CHANGES", (77, 1));
     let (mut tried, mut noticed, mut by_order) = (0, 0, 0);
     let (mut none, mut missed) = (Vec::new(), Vec::new());
-    for (n, (name, kernel)) in (0..).zip(kernels()) {
+    for (name, kernel) in kernels() {
         let Some(info) = &kernel.info else { continue };
         let first = &kernel.entries[0];
+        // What is changed in one kernel does not depend on which others there are.
+        let n = name.bytes().fold(0_u64, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
         let drawn = |entry: &Entry, dims: &[i64], nets: &'static [Net], seed: u64, work: u64| {
             prove(info, std::slice::from_ref(entry), dims, Effort { nets, seed, work })
         };

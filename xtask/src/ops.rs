@@ -18,7 +18,7 @@ const ABSENT: [&str; 7] = ["TW0005", "TW0119", "TW0121", "TW0122", "TW0903", "TW
 const PACK: usize = 4;
 
 /// Operations on elements `a[i]`, `b[i]`, `c[i]` of one type; the result has that type.
-const SAME: [&str; 34] = [
+const SAME: [&str; 45] = [
     "a[i] + b[i]",
     "a[i] - b[i]",
     "a[i] * b[i]",
@@ -38,6 +38,17 @@ const SAME: [&str; 34] = [
     "fma(a[i], b[i], c[i])",
     "abs(a[i])",
     "floor(a[i])",
+    "ceil(a[i])",
+    "trunc(a[i])",
+    "round(a[i])",
+    "clamp(a[i], b[i], c[i])",
+    "pow(a[i], 13)",
+    "a[i] & b[i]",
+    "a[i] | b[i]",
+    "a[i] ^ b[i]",
+    "a[i] << b[i]",
+    "a[i] >> b[i]",
+    "a[i] << 5",
     "exp(a[i])",
     "log(a[i])",
     "sqrt(a[i])",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::apart::apart;
 use super::features::FEATURES;
-use super::products;
+use super::{attention, products};
 
 /// Two features that a case is drawn for; one alone is there twice.
 pub type Pair = (&'static str, &'static str);
@@ -30,6 +30,12 @@ impl Matrix {
     pub fn of_products() -> Self {
         let features = products::features::FEATURES;
         Self { features, apart: products::features::apart, counts: vec![0; features.len() * features.len()] }
+    }
+
+    /// That of attention.
+    pub fn of_attention() -> Self {
+        let features = attention::features::FEATURES;
+        Self { features, apart: attention::features::apart, counts: vec![0; features.len() * features.len()] }
     }
 
     /// A kernel with these features was accepted and run.

@@ -17,12 +17,14 @@
 //! | [`matrix`] | what has met; [`apart`]: what cannot |
 //! | [`directed`] | kernels that are drawn for what has not met yet |
 //! | [`products`] | products by tensor cores, drawn by themselves |
+//! | [`attention`] | products that follow an extreme, drawn by themselves |
 //! | [`shrink`] | the smallest kernel that still fails |
 //!
 //! This file is longer than 500 lines: kernels of all kinds are drawn, judged and counted by one loop.
 
 pub mod apart;
 pub mod ast;
+pub mod attention;
 mod data;
 pub mod directed;
 pub mod draw;
@@ -334,11 +336,14 @@ impl Family {
 
 /// The kernel of a case with its messages, if it is refused by a code first.
 pub fn refused(seed: u64, index: u64, family: Family, code: &str) -> Option<String> {
-    let (kernel, _) = family.case(seed, index);
-    let text = kernel.to_string();
-    let Outcome::Refused(errors, messages) = compile(&text) else { return None };
+    refusal(&format!("seed {seed}, case {index}"), &family.case(seed, index).0.to_string(), code)
+}
+
+/// A text with its messages, if it is refused by a code first.
+fn refusal(place: &str, text: &str, code: &str) -> Option<String> {
+    let Outcome::Refused(errors, messages) = compile(text) else { return None };
     let found = errors.first().is_some_and(|e| e.found.code.to_string() == code);
-    found.then(|| format!("=== seed {seed}, case {index}\n{text}{messages}"))
+    found.then(|| format!("=== {place}\n{text}{messages}"))
 }
 
 /// Runs cases `first..first + count` of a seed, all for two features, or in rounds: half of a round is drawn for what
@@ -371,6 +376,12 @@ pub fn campaign_of_products(seed: u64, first: u64, count: u64, wanted: Option<Pa
 type Of<'a> = &'a (dyn Fn(u64) -> Family + Sync);
 
 fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>) {
+    let shown = |index| of(index).case(seed, index).0.to_string();
+    each(seed, (first, count), &shown, &|index| one(seed, index, of(index), summary));
+}
+
+/// Does something with each case, in parallel; ends the process where one takes too long, or too much memory.
+fn each(seed: u64, (first, count): (u64, u64), shown: &(dyn Fn(u64) -> String + Sync), one: &(dyn Fn(u64) + Sync)) {
     let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -380,12 +391,12 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
                 let hung =
                     lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
                 if let Some(index) = hung {
-                    eprintln!("seed {seed} case {index} does not end:\n{}", of(index).case(seed, index).0);
+                    eprintln!("seed {seed} case {index} does not end:\n{}", shown(index));
                     std::process::exit(3);
                 }
                 if resident() > MEMORY {
                     for index in lock(&running).keys() {
-                        eprintln!("seed {seed} case {index} may hold it:\n{}", of(*index).case(seed, *index).0);
+                        eprintln!("seed {seed} case {index} may hold it:\n{}", shown(*index));
                     }
                     eprintln!("more than {} GiB of memory", MEMORY >> 30);
                     std::process::exit(3);
@@ -400,7 +411,7 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
                     return;
                 }
                 lock(&running).insert(index, Instant::now());
-                one(seed, index, of(index), summary);
+                one(index);
                 lock(&running).remove(&index);
             }
         };
@@ -412,7 +423,34 @@ fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>
 
 fn one(seed: u64, index: u64, family: Family, summary: &Mutex<Summary>) {
     let (kernel, data) = family.case(seed, index);
-    let report = check(&kernel, data);
+    judged(
+        summary,
+        &Drawn {
+            place: format!("seed {seed}, case {index}{}", family.option()),
+            features: &|| family.features(seed, index, &kernel),
+            check: &|kernel| check(kernel, data),
+            shrink: &|fails| family.shrink(seed, index, fails),
+            case: kernel.clone(),
+        },
+    );
+}
+
+/// What makes a kernel small as long as it fails.
+type Shrink<'a, K> = &'a dyn Fn(&dyn Fn(&K) -> bool) -> K;
+
+/// A case: how it is judged, and made small.
+struct Drawn<'a, K> {
+    case: K,
+    /// How it is asked for.
+    place: String,
+    features: &'a dyn Fn() -> BTreeSet<&'static str>,
+    check: &'a dyn Fn(&K) -> Report,
+    shrink: Shrink<'a, K>,
+}
+
+/// Judges a case, and counts what is found.
+fn judged<K: std::fmt::Display + Clone>(summary: &Mutex<Summary>, drawn: &Drawn<'_, K>) {
+    let report = (drawn.check)(&drawn.case);
     {
         let mut s = lock(summary);
         s.cases += 1;
@@ -423,7 +461,7 @@ fn one(seed: u64, index: u64, family: Family, summary: &Mutex<Summary>) {
         }
         if report.runs > 0 && report.failure.is_none() {
             s.run += 1;
-            let mut features = family.features(seed, index, &kernel);
+            let mut features = (drawn.features)();
             features.extend(report.entries.iter().copied());
             s.matrix.count(&features);
         }
@@ -443,17 +481,16 @@ fn one(seed: u64, index: u64, family: Family, summary: &Mutex<Summary>) {
         |class: &str| class.strip_prefix("internal: ").and_then(|c| c.split(':').next()).unwrap_or(class).to_owned();
     let is_alike =
         |found: &str| found == class || ["proof", "values", "paths"].contains(&&*class) && net(found) == class;
-    let again = |k: &Kernel| check(k, data).failure.filter(|f| is_alike(&f.0));
+    let again = |k: &K| (drawn.check)(k).failure.filter(|f| is_alike(&f.0));
     let (small, detail) = if class == "slow" {
-        (kernel, detail)
+        (drawn.case.clone(), detail)
     } else {
         let until = Instant::now() + SHRINK_TIME;
-        let small = family.shrink(seed, index, &|k| Instant::now() < until && again(k).is_some());
+        let small = (drawn.shrink)(&|k| Instant::now() < until && again(k).is_some());
         let last = again(&small).map_or(detail, |f| f.1);
         (small, last)
     };
-    let option = family.option();
-    let text = format!("=== {class} (seed {seed}, case {index}{option})\n{small}{detail}\n");
+    let text = format!("=== {class} ({})\n{small}{detail}\n", drawn.place);
     eprintln!("{text}");
     lock(summary).examples.push(text);
 }

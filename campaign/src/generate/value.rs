@@ -58,7 +58,7 @@ impl Context<'_> {
         let node = if ty == ElementType::Bool {
             match self.rng.below(4) {
                 0 => {
-                    let op = *self.rng.pick(&["&&", "||"]);
+                    let op = *self.rng.pick(&["&&", "&&", "||", "||", "^"]);
                     Node::Infix(op, boxed(self.value(ty, axes, depth)), boxed(self.value(ty, axes, depth)))
                 }
                 1 => Node::Prefix("!", boxed(self.value(ty, axes, depth))),
@@ -80,16 +80,33 @@ impl Context<'_> {
             }
         } else {
             match self.rng.below(17) {
-                0..7 => {
+                0..6 => {
                     let ops: &[&str] = if ty.is_float() { &["+", "-", "*", "+", "*", "/"] } else { &["+", "-", "*"] };
                     let op = *self.rng.pick(ops);
                     Node::Infix(op, boxed(self.value(ty, axes, depth)), boxed(self.value(ty, axes, depth)))
+                }
+                6 if ty.is_integer() => {
+                    let op = *self.rng.pick(&["&", "|", "^", "<<", ">>"]);
+                    let amount = op == "<<" || op == ">>";
+                    // Amounts that are drawn like any number mostly shift everything out.
+                    let right = if amount && self.rng.chance(70) {
+                        Value { ty, node: Node::Literal(format!("{}{ty}", self.rng.range(0, 40))) }
+                    } else {
+                        self.value(ty, axes, depth)
+                    };
+                    Node::Infix(op, boxed(self.value(ty, axes, depth)), boxed(right))
                 }
                 7 if ty.is_integer() => {
                     let op = *self.rng.pick(&["/", "%"]);
                     let divisor = self.divisor(ty, axes);
                     Node::Infix(op, boxed(self.value(ty, axes, depth)), boxed(divisor))
                 }
+                6 => {
+                    let value = self.value(ty, axes, depth);
+                    let exponent = Value { ty, node: Node::Literal(self.rng.range(0, 7).to_string()) };
+                    Node::Call("pow", vec![value, exponent])
+                }
+                8 if self.rng.chance(30) => Node::Call("clamp", (0..3).map(|_| self.value(ty, axes, depth)).collect()),
                 7..9 => {
                     let name = *self.rng.pick(&["max", "min"]);
                     Node::Call(name, vec![self.value(ty, axes, depth), self.value(ty, axes, depth)])
@@ -142,7 +159,7 @@ impl Context<'_> {
     }
 
     fn function(&mut self, ty: ElementType, axes: &[Axis], depth: u32) -> Node {
-        let wide: &[&str] = &["sqrt", "rsqrt", "abs", "floor", "fma", "min_num", "max_num"];
+        let wide: &[&str] = &["sqrt", "rsqrt", "abs", "floor", "ceil", "trunc", "round", "fma", "min_num", "max_num"];
         let accurate: &[&str] = &["exp", "log", "tanh", "erf", "sin", "cos"];
         let approximate: &[&str] = &[
             "approx::exp",

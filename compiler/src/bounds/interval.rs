@@ -152,6 +152,55 @@ fn compare_floats(op: Compare, a: f64, b: f64) -> bool {
     }
 }
 
+/// An operation on integers of a type, before the result wraps to it; none where nothing is known.
+fn binary(op: Binary, element: ElementType, a: Interval, b: Interval) -> Option<Interval> {
+    let points = a.as_point().zip(b.as_point());
+    Some(match op {
+        Binary::Add => a.add(b),
+        Binary::Sub => a.sub(b),
+        Binary::Mul => a.mul(b),
+        Binary::Max | Binary::MaxNum => Interval { low: a.low.max(b.low), high: a.high.max(b.high) },
+        Binary::Min | Binary::MinNum => Interval { low: a.low.min(b.low), high: a.high.min(b.high) },
+        // Truncated division; of non-negative numbers it is the floored one.
+        Binary::Div => match points {
+            Some((a, b)) => Interval::point(a.checked_div(b)?),
+            None if a.low >= 0 && b.low > 0 => a.floor_div(b),
+            None => return None,
+        },
+        Binary::Rem => match points {
+            Some((a, b)) => Interval::point(a.checked_rem(b)?),
+            None if a.low >= 0 && b.low > 0 => a.modulo(b),
+            None => return None,
+        },
+        // Two's complement on single numbers; of `bool`s, either operand may decide.
+        Binary::And if a == Interval::point(0) || b == Interval::point(0) => Interval::point(0),
+        Binary::And => match points {
+            Some((a, b)) => Interval::point(a & b),
+            // What is not negative has the last word.
+            None => match [a, b].iter().filter(|side| side.low >= 0).map(|side| side.high).min() {
+                Some(high) => Interval { low: 0, high },
+                None => return None,
+            },
+        },
+        Binary::Or if is_bool(a) && is_bool(b) && (a == Interval::point(1) || b == Interval::point(1)) => {
+            Interval::point(1)
+        }
+        Binary::Or | Binary::Xor => match points {
+            Some((a, b)) => Interval::point(if op == Binary::Or { a | b } else { a ^ b }),
+            None if a.low >= 0 && b.low >= 0 => {
+                // No bit above the highest one of either.
+                let high = (1_i128 << (128 - a.high.max(b.high).leading_zeros())) - 1;
+                Interval { low: if op == Binary::Or { a.low.max(b.low) } else { 0 }, high }
+            }
+            None => return None,
+        },
+        Binary::Shl | Binary::Shr => {
+            let by = b.as_point()?;
+            a.corners(b, |a, _| op.shifted(element, a, by))
+        }
+    })
+}
+
 /// An element of memory, or a scalar, that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
@@ -234,7 +283,7 @@ impl<'a> Scene<'a> {
                     _ => return full,
                 }
             }
-            Value::Binary(op, a, b) => match self.binary(op, self.value(a), self.value(b)) {
+            Value::Binary(op, a, b) => match binary(op, element, self.value(a), self.value(b)) {
                 Some(result) => result,
                 None => return full,
             },
@@ -298,36 +347,6 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn binary(&self, op: Binary, a: Interval, b: Interval) -> Option<Interval> {
-        let points = a.as_point().zip(b.as_point());
-        Some(match op {
-            Binary::Add => a.add(b),
-            Binary::Sub => a.sub(b),
-            Binary::Mul => a.mul(b),
-            Binary::Max | Binary::MaxNum => Interval { low: a.low.max(b.low), high: a.high.max(b.high) },
-            Binary::Min | Binary::MinNum => Interval { low: a.low.min(b.low), high: a.high.min(b.high) },
-            // Truncated division; of non-negative numbers it is the floored one.
-            Binary::Div => match points {
-                Some((a, b)) => Interval::point(a.checked_div(b)?),
-                None if a.low >= 0 && b.low > 0 => a.floor_div(b),
-                None => return None,
-            },
-            Binary::Rem => match points {
-                Some((a, b)) => Interval::point(a.checked_rem(b)?),
-                None if a.low >= 0 && b.low > 0 => a.modulo(b),
-                None => return None,
-            },
-            // Two's complement on single numbers; of `bool`s, either operand may decide.
-            Binary::And if a == Interval::point(0) || b == Interval::point(0) => Interval::point(0),
-            Binary::And => Interval::point(points.map(|(a, b)| a & b)?),
-            Binary::Or if is_bool(a) && is_bool(b) && (a == Interval::point(1) || b == Interval::point(1)) => {
-                Interval::point(1)
-            }
-            Binary::Or => Interval::point(points.map(|(a, b)| a | b)?),
-            Binary::Xor => Interval::point(points.map(|(a, b)| a ^ b)?),
-        })
-    }
-
     /// Whether the value may differ between two launches with equal sizes at one place: it reads memory or a scalar.
     pub fn depends_on_data(&self, id: ValueId) -> bool {
         match self.algorithm.values.get(id as usize) {
@@ -357,4 +376,45 @@ impl<'a> Scene<'a> {
 
 fn is_bool(a: Interval) -> bool {
     a.low >= 0 && a.high <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All pairs of intervals of small numbers, signed and unsigned: what the operation gives is inside, and of single
+    /// numbers alone.
+    #[test]
+    fn results_on_bits_are_enclosed() {
+        for (element, low, high) in [(ElementType::I8, -9, 9), (ElementType::U8, 0, 17)] {
+            let range = range_of(element).expect("an integer");
+            let intervals: Vec<Interval> =
+                (low..=high).flat_map(|low| (low..=high).map(move |high| Interval { low, high })).collect();
+            let ops = [Binary::And, Binary::Or, Binary::Xor, Binary::Shl, Binary::Shr];
+            for (a, b) in intervals.iter().flat_map(|a| intervals.iter().map(move |b| (*a, *b))) {
+                for op in ops {
+                    let found = binary(op, element, a, b).map_or(range, |found| wrap(found, element));
+                    for (x, y) in (a.low..=a.high).flat_map(|x| (b.low..=b.high).map(move |y| (x, y))) {
+                        // By the host's own operations on 8 bits.
+                        let signed = element == ElementType::I8;
+                        let left = if (0..8).contains(&y) { (x as u8) << y } else { 0 };
+                        let out = if signed && x < 0 { -1 } else { 0 };
+                        let value = match op {
+                            Binary::And => x & y,
+                            Binary::Or => x | y,
+                            Binary::Xor => x ^ y,
+                            Binary::Shl if signed => i128::from(left as i8),
+                            Binary::Shl => i128::from(left),
+                            _ if !(0..8).contains(&y) => out,
+                            _ if signed => i128::from(x as i8 >> y),
+                            _ => i128::from(x as u8 >> y),
+                        };
+                        assert!(found.contains(value), "{op:?} of {x} in {a:?} and {y} in {b:?}: {found:?}");
+                        let single = a.as_point().is_some() && b.as_point().is_some();
+                        assert!(!single || found == Interval::point(value), "{op:?} of {x} and {y}: {found:?}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -216,7 +216,9 @@ impl Evaluation<'_> {
             (Unary::Abs, Number::Float(x)) => Number::Float(x.abs()),
             (Unary::Abs, Number::Int(n)) => Number::Int(n.abs()),
             (Unary::Not, Number::Int(n)) if ty == ElementType::Bool => Number::Int(1 - n),
-            (Unary::Floor, Number::Float(x)) => Number::Float(x.floor()),
+            (Unary::Floor | Unary::Ceil | Unary::Trunc | Unary::Round, Number::Float(x)) => {
+                Number::Float(op.rounding().map_or(x, |round| round(x)))
+            }
             // The only arguments whose results have no error: those of 0, and of 1.
             (_, Number::Float(x)) if (x == 0.0 || x == 1.0) && ty != ElementType::F64 => {
                 let approximate = !matches!(
@@ -304,6 +306,7 @@ impl Evaluation<'_> {
                     Binary::And => Some(a & b),
                     Binary::Or => Some(a | b),
                     Binary::Xor => Some(a ^ b),
+                    Binary::Shl | Binary::Shr => op.shifted(ty, a, b),
                 };
                 result.map_or(Fact::Anything, |n| exactly(ty, Int(n)))
             }

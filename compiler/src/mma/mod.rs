@@ -75,15 +75,17 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
     }
 }
 
-/// The roots of a stage that holds a factor which number the terms of a product.
+/// The roots of a stage that holds a factor which number the terms of a product; all of them, if that reads zeros
+/// outside of it.
 fn along_terms(product: &Stage, factor: &Held, holder: &Stage) -> Vec<Var> {
     let algorithm = &product.program.algorithm;
-    let Value::Read { indices, .. } = algorithm.values[factor.read as usize] else { return Vec::new() };
+    let Value::Read { indices, or, .. } = algorithm.values[factor.read as usize] else { return Vec::new() };
     let of: expressions::Scope = product.indices.iter().map(|(axis, e)| (*axis, e.clone())).collect();
     let list = &algorithm.index_lists[indices.range()];
     let is_along = |index: IndexId| is_of_terms(&expressions::index(&product.program, index, &of), &product.domain);
     let axes = &algorithm.axis_lists[algorithm.equations[holder.equation].axes.range()];
-    let along: Vec<_> = axes.iter().zip(list).filter(|(_, index)| is_along(**index)).map(|(axis, _)| *axis).collect();
+    let along: Vec<_> =
+        axes.iter().zip(list).filter(|(_, index)| or.is_some() || is_along(**index)).map(|(axis, _)| *axis).collect();
     let own = holder.indices.iter().filter(|(axis, _)| along.contains(axis));
     own.flat_map(|(_, e)| e.vars()).collect()
 }
@@ -240,7 +242,7 @@ fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> 
     most.filter(move |n| all.is_multiple_of(*n) && has(*n))
 }
 
-/// The two reads of a `dot`, conversions aside.
+/// The two reads of a `dot`, conversions aside; outside of what is read there may be zeros.
 fn factors(algorithm: &Algorithm, reduction: ValueId) -> Option<[ValueId; 2]> {
     let Value::Reduce { body, .. } = algorithm.values[reduction as usize] else { return None };
     let Value::Binary(_, a, b) = algorithm.values[body as usize] else { return None };
@@ -248,7 +250,8 @@ fn factors(algorithm: &Algorithm, reduction: ValueId) -> Option<[ValueId; 2]> {
         while let Value::Cast(of) = algorithm.values[value as usize] {
             value = of;
         }
-        matches!(algorithm.values[value as usize], Value::Read { or: None, .. }).then_some(value)
+        let is_zero = |or: ValueId| algorithm.values[or as usize] == Value::Literal(0);
+        matches!(algorithm.values[value as usize], Value::Read { or, .. } if or.is_none_or(is_zero)).then_some(value)
     };
     Some([bare(a)?, bare(b)?])
 }

@@ -17,6 +17,7 @@ use crate::plan::staged::{Part, Staged};
 use crate::schedule::accesses::StageRead;
 use crate::schedule::{self, Mma, Reads, Stage, leaves_at};
 use crate::source::ast::Place;
+use crate::tma::demand;
 
 /// Combinations of loops around a tile that are looked at.
 const MOST_TILES: i128 = 4096;
@@ -142,6 +143,9 @@ impl Tiles<'_> {
             let is_elsewhere = self.copied.contains(&access.parameter);
             return Some(Err(if is_elsewhere { OperandProblem::Elsewhere } else { OperandProblem::NoCopy }));
         };
+        if access.has_or && !demand::is_zero_outside(self.all, self.at, access) {
+            return Some(Err(OperandProblem::Beside));
+        }
         let facts = &analysed.stage.facts;
         let offsets: Vec<Expr> = staged.places(&access.indices).iter().map(|(_, e)| facts.normal(e)).collect();
         let layout = staged.layout(Swizzle::None);

@@ -245,6 +245,9 @@ fn products() -> Vec<(String, [i64; 2])> {
                 .replace("m[i] =", "x[i, j] = 0.5 * s[i, j]; m[i] ="),
             [80, 80],
         ),
+        // The last block lacks terms, and where rows end, too.
+        (attention(EQUATIONS, OPS, HELD).replace("where N % 16 == 0", ""), [66, 37]),
+        (causal(&attention(EQUATIONS, OPS, "")).replace("where N % 16 == 0", ""), [70, 70]),
         // Roles, and two warpgroups.
         (
             attention(EQUATIONS, OPS, HELD)
@@ -324,18 +327,31 @@ fn blocks_that_cannot_be_made_are_refused() {
         assert!(source.contains(from), "{from}");
         source.replace(from, to)
     };
-    refused(&of("where N % 16 == 0", ""), Code::TW0720, "may lack terms");
+    let lacking = |from: &str, to: &str, word: &str| {
+        refused(&of(from, to).replace("where N % 16 == 0", ""), Code::TW0720, "may lack terms");
+        refused(&of(from, to).replace("where N % 16 == 0", ""), Code::TW0720, word);
+    };
+    let terms = [
+        "s[i, j]);\n    p[i, j] = approx::exp2(0.25 * (s[i, j]",
+        "s[i, j] * 2.0);\n    p[i, j] = approx::exp2(0.25 * (s[i, j] * 2.0",
+    ];
+    lacking(terms[0], terms[1], "no elements of an equation");
+    let short = of("(|j|", "(|j in 0..N - 1|").replace("where N % 16 == 0", "where N >= 1");
+    refused(&short, Code::TW0720, "does not end with them");
+    lacking("online sum(|j| p[i, j])", "online sum(|j| p[i, j] * s[i, j])", "multiply by its scores");
+    let weighted = of("online sum(|j| p[i, j])", "online sum(|j| p[i, j] * w[j])").replace("v: ", "w: f32[N], v: ");
+    refused(&weighted.replace("where N % 16 == 0", ""), Code::TW0720, "no factor of a product");
     let ragged =
         causal(&of("s[i, j]);\n    p", "s[i, j] * 2.0);\n    p").replace("(s[i, j] - m[i])", "(s[i, j] * 2.0 - m[i])"));
     refused(&ragged, Code::TW0720, "no elements of an equation");
     let weighted = causal(&of("l[i] = online sum(|j| p[i, j])", "l[i] = online sum(|j| p[i, j] * t[i, j])"))
         .replace("m[i] =", "t[i, j] = s[i, j] + 1.0; m[i] =");
     refused(&weighted, Code::TW0720, "multiply by its scores");
-    refused(&of("over jo;", "over j1_j;"), Code::TW0720, "not the outer one of a split");
+    refused(&of("over jo;", "over j1_j;"), Code::TW0720, "not of the outer one of a split");
     refused(
         &of("split j by 16 -> jo, j1;", "split j into 16 -> jo, j1;"),
         Code::TW0720,
-        "not the outer one of a split",
+        "not of the outer one of a split",
     );
     refused(&of("a in registers at m.jo", "a in registers at y.it"), Code::TW0720, "must stand in it");
     refused(&of("mma (i, e, j) by wgmma;", "bind i: thread;"), Code::TW0720, "tensor cores must compute");

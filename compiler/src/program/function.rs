@@ -18,6 +18,10 @@ pub(super) enum Op {
     Unary(Unary),
     Binary(Binary),
     Fma,
+    /// `min(max(x, low), high)`
+    Clamp,
+    /// A product of one factor: see [`power`].
+    Power,
 }
 
 /// The types that a function exists for.
@@ -60,11 +64,16 @@ const FUNCTIONS: &[Function] = &[
     unary("cos", Unary::Cos, Types::Floats),
     unary("abs", Unary::Abs, Types::Signed),
     unary("floor", Unary::Floor, Types::Floats),
+    unary("ceil", Unary::Ceil, Types::Floats),
+    unary("trunc", Unary::Trunc, Types::Floats),
+    unary("round", Unary::Round, Types::Floats),
     binary("min", Binary::Min, Types::Numbers),
     binary("max", Binary::Max, Types::Numbers),
     binary("min_num", Binary::MinNum, Types::Floats),
     binary("max_num", Binary::MaxNum, Types::Floats),
     Function { name: "fma", op: Op::Fma, types: Types::Floats },
+    Function { name: "clamp", op: Op::Clamp, types: Types::Numbers },
+    Function { name: "pow", op: Op::Power, types: Types::Numbers },
     unary("approx::exp", Unary::ApproxExp, Types::NarrowFloats),
     unary("approx::exp2", Unary::ApproxExp2, Types::NarrowFloats),
     unary("approx::log", Unary::ApproxLog, Types::NarrowFloats),
@@ -99,7 +108,8 @@ pub(super) fn unknown(call: &ast::Call) -> UnknownFunction {
     let suggestion = closest(&name, FUNCTIONS.iter().map(|f| f.name)).map(str::to_owned);
     let span = call.namespace.as_ref().map_or(call.function.span, |n| n.span.to(call.function.span));
     let reduction = ReductionKind::from_word(&name).is_some() || name == "fold";
-    UnknownFunction { name, suggestion, reduction, span }
+    let known = FUNCTIONS.iter().map(|f| f.name).collect();
+    UnknownFunction { name, suggestion, reduction, known, span }
 }
 
 impl Function {
@@ -107,8 +117,8 @@ impl Function {
     pub fn arity(self) -> usize {
         match self.op {
             Op::Unary(_) => 1,
-            Op::Binary(_) => 2,
-            Op::Fma => 3,
+            Op::Binary(_) | Op::Power => 2,
+            Op::Fma | Op::Clamp => 3,
         }
     }
 

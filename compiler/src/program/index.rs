@@ -34,6 +34,7 @@ impl Context<'_> {
                 _ => Class::Value,
             },
             ast::ExprKind::Unary(ast::UnaryOp::Neg, a) => self.class(a),
+            ast::ExprKind::Unary(ast::UnaryOp::Not, a) => self.class(a).min(Class::Value),
             ast::ExprKind::Binary(a, op, b) if op.value.precedence() > 3 => self.class(a).max(self.class(b)),
             ast::ExprKind::If(parts) => {
                 let branches = self.class(&parts.then).max(self.class(&parts.otherwise));
@@ -83,6 +84,11 @@ impl Context<'_> {
                 let zero = self.nodes.index(Index::Literal(0), span);
                 Some(self.nodes.index(Index::Sub(zero, inner), span))
             }
+            // Bits are those of a type: of values.
+            ast::ExprKind::Binary(_, op, _) if op.value.is_bitwise() => match self.class(expr) {
+                Class::Value => self.gather(expr),
+                Class::Literal | Class::Index => self.bad_index(IndexProblem::Bits(op.value.as_str()), span),
+            },
             ast::ExprKind::Binary(a, op, b) => self.index_binary(a, op.value, b, span),
             ast::ExprKind::Unary(ast::UnaryOp::Not, _) | ast::ExprKind::Tuple(_) => {
                 self.bad_index(IndexProblem::NotAnInteger, span)

@@ -15,7 +15,7 @@
 //! | `value` | typed expressions, literals typed by context |
 //! | `expressions` | indices and strides as expressions |
 //! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
-//! | `function` | built-in functions and the types they exist for |
+//! | `function`, `call` | built-in functions and the types they exist for; their calls |
 //! | `literal` | decimal literals, rounded once to their type |
 //! | `range` | ranges of axes, inferred and compared |
 //! | `in_place` | `inout`: each element's only reader is its writer |
@@ -24,6 +24,7 @@
 //!
 //! One mistake gives one message: whatever is built from a wrong part is `None` and says nothing more.
 
+mod call;
 mod copies;
 mod equations;
 pub mod expressions;
@@ -46,7 +47,7 @@ mod tests;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use kernel::algorithm::{AxisId, Binary, IndexId, Value, ValueId};
+use kernel::algorithm::{AxisId, Binary, Index, IndexId, Source, Value, ValueId};
 use kernel::info::{Dim, DimKind, Parameter};
 use kernel::{Algorithm, Constraint, Size};
 use tilewright_kernel as kernel;
@@ -287,6 +288,22 @@ impl Program {
     /// The algorithm as text, one line an equation.
     pub fn printed(&self) -> kernel::print::Printed<'_> {
         kernel::print::Printed { algorithm: &self.algorithm, dims: &self.dims, parameters: &self.parameters }
+    }
+
+    /// The axes of an equation that what is read of it does not depend on: of a fold over blocks of terms those of the
+    /// product alone, if another of its states is read.
+    pub fn alike(&self, source: Source) -> Vec<AxisId> {
+        let Source::Equation { equation, component } = source else { return Vec::new() };
+        let online = self.online.iter().find(|online| online.equation == equation);
+        let Some(blocks) = online.and_then(|online| online.blocks.as_ref()) else { return Vec::new() };
+        let Value::Read { indices, .. } = self.algorithm.values[blocks.taken as usize] else { return Vec::new() };
+        if usize::from(component) == blocks.number + 1 {
+            return Vec::new();
+        }
+        let rows = &self.algorithm.index_lists[indices.range()];
+        let is_row = |axis: &AxisId| rows.iter().any(|i| self.algorithm.indices[*i as usize] == Index::Axis(*axis));
+        let axes = &self.algorithm.axis_lists[self.algorithm.equations[usize::from(equation)].axes.range()];
+        axes.iter().copied().filter(|axis| !is_row(axis)).collect()
     }
 
     /// Whether blocks take the iterations of the grid in turn.

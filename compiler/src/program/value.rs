@@ -42,6 +42,7 @@ impl Context<'_> {
             ast::ExprKind::Binary(a, op, b) => match op.value.precedence() {
                 1 | 2 => self.logical(a, op.value, b, span),
                 3 => self.comparison(a, op.value, b, span),
+                _ if op.value.is_bitwise() => self.bitwise(a, op.value, b, hint, span),
                 _ => self.arithmetic(a, op.value, b, hint, span),
             },
             ast::ExprKind::Cast(inner, to) => self.cast(inner, to.value, span),
@@ -234,6 +235,25 @@ impl Context<'_> {
         Some(value)
     }
 
+    /// Operations on bits, and shifts. On `bool`, `&` and `|` are `&&` and `||`.
+    fn bitwise(&mut self, a: &ast::Expr, op: ast::BinaryOp, b: &ast::Expr, hint: Hint, span: Span) -> Option<ValueId> {
+        let symbol = op.as_str();
+        let (left, right) = self.operands(a, symbol, b, hint)?;
+        let element = self.nodes.element(left);
+        let (node, takes_bool) = match op {
+            ast::BinaryOp::BitAnd => (Binary::And, true),
+            ast::BinaryOp::BitOr => (Binary::Or, true),
+            ast::BinaryOp::BitXor => (Binary::Xor, true),
+            ast::BinaryOp::Shl => (Binary::Shl, false),
+            _ => (Binary::Shr, false),
+        };
+        if !(element.is_integer() || takes_bool && element == ElementType::Bool) {
+            let needs = if takes_bool { "integers or `bool`" } else { "integers" };
+            return self.wrong_operand(symbol, element, needs, span);
+        }
+        Some(self.nodes.value(Value::Binary(node, left, right), element, span))
+    }
+
     fn comparison(&mut self, a: &ast::Expr, op: ast::BinaryOp, b: &ast::Expr, span: Span) -> Option<ValueId> {
         let compare = match op {
             ast::BinaryOp::Eq => Compare::Eq,
@@ -361,73 +381,6 @@ impl Context<'_> {
                 Some(self.nodes.value(Value::Cast(value), to, span))
             }
         }
-    }
-
-    fn call(&mut self, call: &ast::Call, hint: Hint, span: Span) -> Option<ValueId> {
-        let Some(function) = function::find(call) else {
-            // `x(i, j)` and `sum(k, …)`: the arguments belong to another construct and say nothing more.
-            if call.namespace.is_none() && self.rank(plain(&call.function)).is_some() {
-                self.unknown_name(&call.function);
-                return None;
-            }
-            let unknown = function::unknown(call);
-            let reduction = unknown.reduction;
-            self.diags.report(unknown);
-            if reduction {
-                return None;
-            }
-            for arg in &call.args {
-                self.value(arg, Hint::Poison);
-            }
-            return None;
-        };
-        if call.args.len() != function.arity() {
-            let found = call.args.len();
-            self.diags.report(crate::diag::codes::WrongArgumentCount {
-                function: function.name.to_owned(),
-                expected: function.arity(),
-                found,
-                span,
-            });
-            for arg in &call.args {
-                self.value(arg, Hint::Poison);
-            }
-            return None;
-        }
-        // The first argument with a type of its own types the literals.
-        let leader = call.args.iter().position(|a| self.class(a) != Class::Literal);
-        let first = leader.map(|position| self.value(&call.args[position], Hint::None));
-        let literal_hint = match first {
-            Some(value) => Hint::from(value.map(|v| self.nodes.element(v))),
-            None => hint,
-        };
-        let mut args = Vec::new();
-        for (position, arg) in call.args.iter().enumerate() {
-            args.push(match first {
-                Some(value) if leader == Some(position) => value,
-                _ => self.value(arg, literal_hint),
-            });
-        }
-        let args = args.into_iter().collect::<Option<Vec<ValueId>>>()?;
-        let lead = leader.unwrap_or(0);
-        let element = self.nodes.element(args[lead]);
-        for (arg, &value) in call.args.iter().zip(&args) {
-            let found = self.nodes.element(value);
-            if found != element {
-                let place = TypeMismatchAt::Argument { function: function.name, first: call.args[lead].span };
-                self.diags.report(TypeMismatch { place, expected: element, found, span: arg.span, literal: None });
-                return None;
-            }
-        }
-        self.check_arithmetic(function.name, element, span)?;
-        function.check(element, span, self.diags)?;
-        let node = match (function.op, &args[..]) {
-            (function::Op::Unary(op), &[a]) => Value::Unary(op, a),
-            (function::Op::Binary(op), &[a, b]) => Value::Binary(op, a, b),
-            (function::Op::Fma, &[a, b, c]) => Value::Fma(a, b, c),
-            _ => return None,
-        };
-        Some(self.nodes.value(node, element, span))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every access that a stage makes to a tensor parameter, as expressions over dimensions and leaves; intermediates are
 //! followed into their equations, as lowering inlines them.
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{self, Binary, Run, Source, Value, ValueId};
 
 use super::Stage;
@@ -192,13 +193,23 @@ impl Collector<'_> {
                         if self.never {
                             return Some(());
                         }
+                        let is_guarded = self.conditional || or.is_some();
+                        let same = |read: &&mut StageRead| {
+                            read.value == id && read.in_terms == self.in_terms && read.indices == exprs
+                        };
+                        // What is computed once for all that take it is read once.
+                        let read = self.stages.iter_mut().find(same).filter(|_| self.inner.is_empty());
+                        if let Some(read) = read.filter(|read| read.inner.is_empty()) {
+                            read.is_guarded &= is_guarded;
+                            return Some(());
+                        }
                         self.stages.push(StageRead {
                             source,
                             value: id,
                             indices: exprs,
                             span: self.program.value_spans[id as usize],
                             inner: self.inner.clone(),
-                            is_guarded: self.conditional || or.is_some(),
+                            is_guarded,
                             has_or: or.is_some(),
                             in_terms: self.in_terms,
                         });
@@ -236,7 +247,9 @@ impl Collector<'_> {
                 self.value(otherwise, scope)?;
                 self.conditional = outer;
             }
-            Value::Binary(Binary::And | Binary::Or, first, second) => {
+            Value::Binary(Binary::And | Binary::Or, first, second)
+                if algorithm.types[id as usize] == ElementType::Bool =>
+            {
                 self.value(first, scope)?;
                 let outer = std::mem::replace(&mut self.conditional, true);
                 self.value(second, scope)?;

@@ -234,6 +234,7 @@ impl Apply<'_> {
         let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m"), (n, kind, 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
         let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
+        self.bind(rows.row, Binding::Thread, span, span);
         let serial: Vec<AxisId> = rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect();
         let threads: Vec<AxisId> = rows.warp.into_iter().chain([rows.row, columns.quad]).collect();
         self.innermost(&threads, &serial);
@@ -243,6 +244,25 @@ impl Apply<'_> {
         if is_of_terms {
             self.bind(columns.pair, Binding::Unroll(None), span, span);
             self.reduced.push(Reduced { axis: columns.quad, by: ast::ReduceBy::Cta, span, word: None });
+        }
+    }
+
+    /// Applies `fragment` to rows alone: the first lane of a row has what the row has.
+    pub(super) fn fragment_of_rows(&mut self, m: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
+        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m")];
+        let Some([m]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
+        let rows = self.rows(m, engine.value, span);
+        // One element in the place of the columns of four lanes.
+        let [row, one] = self.split(rows.row, 1, ["r1", "1"], m, span);
+        let [rest, quad] = self.split(one, 4, ["j", "q"], m, span);
+        for leaf in [row, quad] {
+            self.bind(leaf, Binding::Thread, span, span);
+        }
+        let serial: Vec<AxisId> = rows.tiles.into_iter().chain([rest, rows.half]).collect();
+        let threads: Vec<AxisId> = rows.warp.into_iter().chain([row, quad]).collect();
+        self.innermost(&threads, &serial);
+        for leaf in serial {
+            self.bind(leaf, Binding::Unroll(None), span, span);
         }
     }
 
@@ -291,6 +311,7 @@ impl Apply<'_> {
                 (Some(outer), inner)
             }
         };
+        self.bind(rows.row, Binding::Thread, span, span);
         let product = Mma { engine: engine.value, rows, columns, steps, depth, inflight, operands, span };
         let threads: Vec<AxisId> = product.threads().collect();
         self.innermost(&threads, &product.serial());
@@ -394,7 +415,6 @@ impl Apply<'_> {
             false => (None, tile),
         };
         let [half, row] = self.split(rows, 8, ["h", "r"], m, span);
-        self.bind(row, Binding::Thread, span, span);
         Rows { tiles, warp, half, row }
     }
 

@@ -161,8 +161,15 @@ impl Repeat<'_> {
             }
             OpKind::Vectorize { axis } => OpKind::Vectorize { axis: self.axis(axis)? },
             OpKind::Unroll { axis, by } => OpKind::Unroll { axis: self.axis(axis)?, by: by.clone() },
-            OpKind::Mma { m, n, engine, .. } | OpKind::Fragment { m, n, engine } => {
-                OpKind::Fragment { m: self.axis(m)?, n: self.axis(n)?, engine: *engine }
+            OpKind::Mma { m, n, engine, .. } => {
+                OpKind::Fragment { m: self.axis(m)?, n: Some(self.axis(n)?), engine: *engine }
+            }
+            OpKind::Fragment { m, n, engine } => {
+                let n = match n {
+                    Some(n) => Some(self.axis(n)?),
+                    None => None,
+                };
+                OpKind::Fragment { m: self.axis(m)?, n, engine: *engine }
             }
             _ => return None,
         })

@@ -3,6 +3,7 @@
 use tilewright_kernel::algorithm::{Order, Value};
 
 use super::Stage;
+use super::range::is_named;
 use crate::domain::{AxisId, Domain, Op};
 use crate::program::{Program, Schedule};
 use crate::source::{Span, ast};
@@ -56,13 +57,21 @@ pub fn innermost(
     }
     let written = |span: Span| {
         ops.iter().find(|op| op.span == span).and_then(|op| match &op.kind {
-            ast::OpKind::Split { axis, side: ast::SplitSide::Inner, outer, inner, .. } => {
+            // One of several factors has no op of its own to replace.
+            ast::OpKind::Split { axis, side: ast::SplitSide::Inner, outer, inner, .. }
+                if !axis.is_rest() && !inner.is_rest() =>
+            {
                 Some((&axis.text, &outer.text, &inner.text))
             }
             _ => None,
         })
     };
     let ((axis, outer, lane), (again, rest, threads)) = (written(first)?, written(second)?);
+    // The loop has its name later than before.
+    let at = |span: Span| ops.iter().position(|op| op.span == span);
+    if is_named(ops.get(at(first)? + 1..at(second)?)?, lane) {
+        return None;
+    }
     Some([
         (first, format!("split {axis} by {threads_factor} -> {outer}, {threads}")),
         (second, format!("split {again} by {lane_factor} -> {rest}, {lane}")),

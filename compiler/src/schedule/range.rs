@@ -112,7 +112,7 @@ pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
         | ast::OpKind::Reduce { axes, .. } => axes.iter().any(is_it),
         ast::OpKind::Swizzle { x, y, .. } => is_it(x) || is_it(y),
         ast::OpKind::Mma { m, n, k, .. } => [m, n, k].into_iter().any(is_it),
-        ast::OpKind::Fragment { m, n, .. } => is_it(m) || is_it(n),
+        ast::OpKind::Fragment { m, n, .. } => is_it(m) || n.as_ref().is_some_and(is_it),
         ast::OpKind::Like { .. } => true,
         // These are for staged copies, or speak of reductions as a whole.
         ast::OpKind::Box { .. }

@@ -1,7 +1,7 @@
 //! The root axes of a stage: what its equation names, and of a reduction what a schedule may name.
 
-use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, IndexId, Value, ValueId};
+use tilewright_kernel::{Algorithm, ElementType};
 
 use super::range::{self, Hull};
 use super::{BufferLayout, Distribution, Stage, apply, index_of_dims};
@@ -222,7 +222,9 @@ fn is_conditional(algorithm: &Algorithm, value: ValueId, sought: ValueId, inside
                 || is_conditional(algorithm, then, sought, true)
                 || is_conditional(algorithm, otherwise, sought, true)
         }
-        Value::Binary(Binary::And | Binary::Or, first, second) => {
+        Value::Binary(Binary::And | Binary::Or, first, second)
+            if algorithm.types[value as usize] == ElementType::Bool =>
+        {
             is_conditional(algorithm, first, sought, inside) || is_conditional(algorithm, second, sought, true)
         }
         _ => algorithm.operands(value).into_iter().any(|v| is_conditional(algorithm, v, sought, inside)),

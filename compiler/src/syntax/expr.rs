@@ -1,7 +1,8 @@
 //! Expressions: a Pratt parser on the cursor.
 //!
-//! From tight to loose: a read with its `or`; prefix `-` and `!`; `as`; `* / %`; `+ -`; comparisons, which do not
-//! chain; `&&`; `||`. The tree's height is bounded by the cursor, chains of operators included.
+//! From tight to loose, as in Rust: a read with its `or`; prefix `-` and `!`; `as`; `* / %`; `+ -`; `<< >>`; `&`; `^`;
+//! `|`; comparisons, which do not chain; `&&`; `||`. The tree's height is bounded by the cursor, chains of operators
+//! included.
 
 use super::cursor::{Parse, Parser, Reported};
 use super::literal::parse_number;
@@ -48,14 +49,16 @@ impl Parser<'_> {
 
     /// `start..end` or `start..=end`.
     pub(super) fn range(&mut self) -> Parse<Range> {
-        let start = self.expr()?;
+        // `|` ends the axes of a reduction.
+        let least = BinaryOp::BitOr.precedence() + 1;
+        let start = self.binary(least)?.expr;
         let inclusive = match self.operator() {
             Some("..=") => true,
             Some("..") => false,
             _ => return Err(self.unexpected(Expected::Token(".."))),
         };
         self.eat_operator(if inclusive { "..=" } else { ".." });
-        let end = self.expr()?;
+        let end = self.binary(least)?.expr;
         let span = start.span.to(end.span);
         Ok(Range { start, end, inclusive, span })
     }
@@ -96,7 +99,7 @@ impl Parser<'_> {
     /// The infix operator here, if the language has it.
     fn binary_operator(&mut self) -> Parse<Option<BinaryOp>> {
         let Some(operator) = self.operator() else { return Ok(None) };
-        // What ends an expression most often, before seventeen comparisons of text.
+        // What ends an expression most often, before eighteen comparisons of text.
         if matches!(operator.as_bytes(), [b',' | b';' | b'.' | b':', ..]) {
             return Ok(None);
         }
@@ -114,10 +117,11 @@ impl Parser<'_> {
             ">=" => BinaryOp::Ge,
             "&&" => BinaryOp::And,
             "||" => BinaryOp::Or,
-            "&" => return self.foreign_operator("&", Foreign::Bitwise("&")),
-            "^" => return self.foreign_operator("^", Foreign::Bitwise("^")),
-            "<<" => return self.foreign_operator("<<", Foreign::Bitwise("<<")),
-            ">>" => return self.foreign_operator(">>", Foreign::Bitwise(">>")),
+            "&" => BinaryOp::BitAnd,
+            "|" => BinaryOp::BitOr,
+            "^" => BinaryOp::BitXor,
+            "<<" => BinaryOp::Shl,
+            ">>" => BinaryOp::Shr,
             _ => return Ok(None),
         };
         Ok(Some(op))
@@ -268,7 +272,8 @@ impl Parser<'_> {
         let Some(word) = self.word() else {
             return match self.operator() {
                 Some("|" | "||") => self.foreign(Foreign::Closure, start),
-                Some("&" | "&&") => self.foreign(Foreign::Bitwise("&"), start),
+                Some("&" | "&&") => self.foreign(Foreign::Reference, start),
+                Some("~") => self.foreign(Foreign::Tilde, start),
                 _ if self.is_open(Delimiter::Brace) => self.foreign(Foreign::Block, start),
                 _ => Err(self.unexpected(Expected::Expression)),
             };

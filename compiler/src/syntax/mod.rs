@@ -32,7 +32,7 @@
 //! equation   = target "[" list(axis) "]" "=" expr ";"
 //! target     = NAME | "(" list(NAME) ")"
 //! axis       = NAME ["in" range]
-//! range      = expr (".." | "..=") expr
+//! range      = expr (".." | "..=") expr           operators tighter than "|" alone
 //! launch     = "launch" list(launching) ";"
 //! launching  = "cluster" "(" expr ")" | "threads" "(" expr ")" | "persistent" | "dependent"
 //!            | "roles" "{" list(role) "}"
@@ -47,7 +47,7 @@
 //! pass       = "pass" NAME "{" {item} "}"
 //!
 //! ops        = ";" | "{" {op ";"} "}"
-//! op         = "split" NAME ("by" | "into") expr "->" NAME "," NAME
+//! op         = "split" NAME ("by" | "into") some(expr) "->" some(NAME)      a name more than factors
 //!            | "merge" some(NAME) "->" NAME
 //!            | "reorder" some(NAME)
 //!            | "resize" NAME "by" "(" expr "," expr ")" "->" NAME
@@ -71,8 +71,8 @@
 //! PLACE      = "global" | "shared" | "registers"
 //! ENGINE     = "tma" | "cp_async"
 //!
-//! expr       = binary operators over cast: "*" "/" "%", then "+" "-", then comparisons, then "&&", then "||";
-//!              left associative, but comparisons do not chain
+//! expr       = binary operators over cast: "*" "/" "%", then "+" "-", then "<<" ">>", then "&", then "^", then "|",
+//!              then comparisons, then "&&", then "||"; left associative, but comparisons do not chain
 //! cast       = unary {"as" ELEMENT}
 //! unary      = ("-" | "!") unary | operand
 //! operand    = INT | FLOAT | "true" | "false" | "inf" | "nan" | NAME | "(" expr ")" | "(" list(expr) ")"

@@ -1,7 +1,7 @@
 //! Schedule ops: what stands between the braces of `schedule` and `stage`.
 
 use super::cursor::{Parse, Parser, Reported};
-use crate::diag::codes::{Expected, Foreign, Named, UnknownWord, WordSet};
+use crate::diag::codes::{Expected, Foreign, Named, UnknownWord, WordSet, WrongSplit};
 use crate::source::ast::{
     AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind, SplitSide,
     SwizzleFunction,
@@ -25,9 +25,8 @@ impl Parser<'_> {
                 if p.eat_operator(";").is_some() {
                     continue;
                 }
-                match p.op() {
-                    Ok(op) => {
-                        ops.push(op);
+                match p.op(&mut ops) {
+                    Ok(()) => {
                         p.end_statement(|p| p.word().is_some_and(|word| OPS.contains(&word)));
                     }
                     Err(Reported) => p.skip_statement(),
@@ -37,7 +36,8 @@ impl Parser<'_> {
         })
     }
 
-    fn op(&mut self) -> Parse<Op> {
+    /// Adds an op, or those that a split by several factors stands for.
+    fn op(&mut self, ops: &mut Vec<Op>) -> Parse<()> {
         let keyword = self.here();
         let Some(word) = self.word() else { return Err(self.unexpected(Expected::Word(WordSet::Op))) };
         if !OPS.contains(&word) {
@@ -47,7 +47,7 @@ impl Parser<'_> {
         }
         self.bump();
         let kind = match word {
-            "split" => self.split(),
+            "split" => return self.split(keyword, ops),
             "merge" => self.merge(),
             "reorder" => self.axes().map(|axes| OpKind::Reorder { axes }),
             "resize" => self.resize(),
@@ -72,7 +72,8 @@ impl Parser<'_> {
             // A word of the list that is not here yet.
             _ => Err(self.unexpected(Expected::Word(WordSet::Op))),
         }?;
-        Ok(Op { kind, keyword, span: self.since(keyword) })
+        ops.push(Op { kind, keyword, span: self.since(keyword) });
+        Ok(())
     }
 
     fn axis(&mut self) -> Parse<Name> {
@@ -102,7 +103,7 @@ impl Parser<'_> {
         Ok((first, self.axis()?))
     }
 
-    fn split(&mut self) -> Parse<OpKind> {
+    fn split(&mut self, keyword: Span, ops: &mut Vec<Op>) -> Parse<()> {
         let axis = self.axis()?;
         let side = if self.eat_word("into").is_some() {
             SplitSide::Outer
@@ -110,9 +111,36 @@ impl Parser<'_> {
             self.expect_word("by")?;
             SplitSide::Inner
         };
-        let factor = self.expr()?;
-        let (outer, inner) = self.arrow_two()?;
-        Ok(OpKind::Split { axis, side, factor, outer, inner })
+        let first = self.expr()?;
+        if !self.is_operator(",") {
+            let (outer, inner) = self.arrow_two()?;
+            let kind = OpKind::Split { axis, side, factor: first, outer, inner };
+            ops.push(Op { kind, keyword, span: self.since(keyword) });
+            return Ok(());
+        }
+        let mut factors = vec![first];
+        while self.eat_operator(",").is_some() {
+            factors.push(self.expr()?);
+        }
+        self.arrow()?;
+        let names = self.axes()?;
+        let span = self.since(keyword);
+        if names.len() != factors.len() + 1 {
+            self.diagnostics.report(WrongSplit { factors: factors.len(), names: names.len(), span });
+            return Err(Reported);
+        }
+        // Each one splits what the one before left over. Its place is that of its factor, by which it may be wrong.
+        let mut axis = axis;
+        let last = factors.len() - 1;
+        for (at, factor) in factors.into_iter().enumerate() {
+            let inner = if at == last { names[at + 1].clone() } else { Name::rest(&names[at + 1..]) };
+            let next = inner.clone();
+            let span = factor.span;
+            let kind = OpKind::Split { axis, side, factor, outer: names[at].clone(), inner };
+            ops.push(Op { kind, keyword, span });
+            axis = next;
+        }
+        Ok(())
     }
 
     fn merge(&mut self) -> Parse<OpKind> {
@@ -314,8 +342,7 @@ impl Parser<'_> {
     fn fragment(&mut self) -> Parse<OpKind> {
         let (m, n) = self.group(Delimiter::Paren, |p| {
             let m = p.axis()?;
-            p.expect_operator(",")?;
-            Ok((m, p.axis()?))
+            Ok((m, p.eat_operator(",").map(|_| p.axis()).transpose()?))
         })?;
         self.expect_word("by")?;
         let engine = self.one_of(WordSet::MmaEngine, MmaEngine::WORDS, MmaEngine::from_word)?;

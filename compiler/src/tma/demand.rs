@@ -128,6 +128,19 @@ pub fn clipped(analysed: &[Analysed], own: usize) -> Vec<Waiver> {
     waived
 }
 
+/// Whether a copy holds zeros wherever a read goes outside of its tensor: tensor cores take these for what `or 0` says.
+pub fn is_zero_outside(analysed: &[Analysed], own: usize, access: &Access) -> bool {
+    let reader = &analysed[own];
+    let (copies, Some(read)) = (copies_around(analysed, own), access.value) else { return false };
+    let all = Points::all(reader, &copies);
+    let sides = access.indices.iter().zip(all.sizes(access.parameter)).flat_map(|(e, size)| Points::within(e, &size));
+    sides.collect::<Vec<_>>().into_iter().all(|inside| {
+        let failing = all.outside(all.facts.with_residues(&all.facts.normal(&inside)));
+        let asked = Asked { failing: &failing, redirected: Cell::new(false), zeros: RefCell::default() };
+        asked.is_zero(read, Source::Parameter(access.parameter), &access.indices) && !asked.redirected.get()
+    })
+}
+
 /// Whether the predicate on an axis of elements would be tested for the terms alone: it is decided inside the loops
 /// over them, or threads disagree on it and have to wait for copies first. Elsewhere one test is for the terms and for
 /// the store.
@@ -199,7 +212,13 @@ impl<'a> Points<'a> {
         let slack = |p: usize| holes::slack(&reader.stage.domain, facts, &reader.symbolic, &reader.holes.kept[p]);
         let mut system = self.system.clone();
         (0..reader.holes.kept.len()).filter(tested).for_each(|p| system.require(&slack(p)));
-        let failed = slack(failed);
+        Self { program, facts, reader, copies, system, failed: None }.outside(slack(failed))
+    }
+
+    /// Those at which an expression, with residues, is negative.
+    fn outside(&self, failed: Expr) -> Self {
+        let Self { program, facts, reader, copies, .. } = *self;
+        let mut system = self.system.clone();
         system.require(&failed.scale(-1).sub(&Expr::constant(1)));
         Self { program, facts, reader, copies, system, failed: Some(failed) }
     }

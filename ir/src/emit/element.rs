@@ -53,6 +53,8 @@ impl Entry<'_> {
             UnaryOp::Abs if matches!(scalar, ScalarType::U32 | ScalarType::U64) => return self.register(a),
             UnaryOp::Abs => format!("abs.{scalar}"),
             UnaryOp::Floor => format!("cvt.rmi.{scalar}.{scalar}"),
+            UnaryOp::Ceil => format!("cvt.rpi.{scalar}.{scalar}"),
+            UnaryOp::Trunc => format!("cvt.rzi.{scalar}.{scalar}"),
             UnaryOp::RoundEven => format!("cvt.rni.{scalar}.{scalar}"),
             UnaryOp::Sqrt => format!("sqrt.rn.{scalar}"),
             UnaryOp::Recip => format!("rcp.rn.{scalar}"),
@@ -97,6 +99,8 @@ impl Entry<'_> {
             Binary::And => format!("and.{bits}"),
             Binary::Or => format!("or.{bits}"),
             Binary::Xor => format!("xor.{bits}"),
+            Binary::Shl => format!("shl.{bits}"),
+            Binary::Shr => format!("shr.{scalar}"),
         };
         self.result(&mnemonic, register, [x, y])
     }

@@ -34,6 +34,9 @@ pub fn unary(b: &mut Builder, op: Unary, a: ValueId) -> Result<ValueId, NoFuncti
         Unary::Not => Some(UnaryOp::Not),
         Unary::Abs => Some(UnaryOp::Abs),
         Unary::Floor => Some(UnaryOp::Floor),
+        Unary::Ceil => Some(UnaryOp::Ceil),
+        Unary::Trunc => Some(UnaryOp::Trunc),
+        Unary::Round => Some(UnaryOp::RoundEven),
         Unary::Sqrt => Some(UnaryOp::Sqrt),
         _ => None,
     };

@@ -91,6 +91,10 @@ pub enum UnaryOp {
     Abs,
     /// Largest integer not above; floats.
     Floor,
+    /// Smallest integer not below; floats.
+    Ceil,
+    /// The integer towards zero; floats.
+    Trunc,
     /// Nearest integer, ties to even; floats.
     RoundEven,
     /// √x, correctly rounded; floats.

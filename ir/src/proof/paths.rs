@@ -309,7 +309,11 @@ impl Path<'_> {
                 None => &[],
             },
             // Data may decide alone.
-            Op::Binary(Binary::And | Binary::Or, ..) if operands.iter().any(|seen| seen.is_data()) => &[],
+            Op::Binary(Binary::And | Binary::Or, ..)
+                if value.ty == Type::PRED && operands.iter().any(|seen| seen.is_data()) =>
+            {
+                &[]
+            }
             _ => &operands,
         };
         match deciding {

@@ -385,6 +385,17 @@ pub(super) fn integers(op: Binary, ty: ElementType, a: Known, b: Known) -> Known
         Binary::And => a & b,
         Binary::Or => a | b,
         Binary::Xor => a ^ b,
+        Binary::Shl | Binary::Shr => {
+            // What is negative is too large as well.
+            let by = (b as u64).min(64) as u32;
+            let is_left = op == Binary::Shl;
+            match ty {
+                _ if is_left && by >= 8 * ty.bytes() => 0,
+                _ if is_left => a << by,
+                ElementType::U64 => (a as u64).checked_shr(by).unwrap_or(0) as i64,
+                _ => a >> by.min(63),
+            }
+        }
         Binary::Div if ty == ElementType::U64 => (a as u64).checked_div(b as u64)? as i64,
         Binary::Rem if ty == ElementType::U64 => (a as u64).checked_rem(b as u64)? as i64,
         Binary::Div if b != 0 => a.wrapping_div(b),

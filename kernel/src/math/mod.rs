@@ -110,6 +110,7 @@ pub fn apply<O: Single>(function: Unary, o: &mut O, x: O::F) -> Option<O::F> {
         Unary::ApproxTanh => approx::tanh(o, x),
         Unary::ApproxSin => approx::sin(o, x),
         Unary::ApproxCos => approx::cos(o, x),
-        Unary::Neg | Unary::Not | Unary::Abs | Unary::Floor => return None,
+        Unary::Neg | Unary::Not | Unary::Abs => return None,
+        Unary::Floor | Unary::Ceil | Unary::Trunc | Unary::Round => return None,
     })
 }

@@ -235,7 +235,11 @@ impl Evaluator<'_> {
                 Value::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, ..) | Value::Fma(..) if float => {
                     return Ok(true);
                 }
-                Value::Unary(Unary::Neg | Unary::Abs | Unary::Floor | Unary::Not, a) => open.push(a),
+                Value::Unary(op, a)
+                    if matches!(op, Unary::Neg | Unary::Abs | Unary::Not) || op.rounding().is_some() =>
+                {
+                    open.push(a);
+                }
                 Value::Unary(..) => return Ok(true),
                 // A float to a narrower one, or an integer to a float.
                 Value::Cast(_) if float => return Ok(true),

@@ -55,7 +55,8 @@ pub(super) fn function(
         Unary::Rsqrt | Unary::ApproxRsqrt => decreasing(x, &|x| near(x, 1.0 / x.sqrt())),
         Unary::Sin | Unary::ApproxSin => periodic(stated, x, std::f64::consts::FRAC_PI_2),
         Unary::Cos | Unary::ApproxCos => periodic(stated, x, 0.0),
-        Unary::Neg | Unary::Not | Unary::Abs | Unary::Floor | Unary::Sqrt => return None,
+        Unary::Neg | Unary::Not | Unary::Abs | Unary::Sqrt => return None,
+        Unary::Floor | Unary::Ceil | Unary::Trunc | Unary::Round => return None,
     };
     let result = in_range(inner, result);
     Some(if format == inner || result.is_empty() {

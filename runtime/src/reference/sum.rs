@@ -86,8 +86,11 @@ impl Sums {
                 let set = terms.interval(i);
                 let sum = &mut self.each[if along == Along::Points { i } else { 0 }];
                 let size = sizes.map_or_else(|| magnitude(set), |sizes| pick(sizes, i));
+                let weight = weights.map_or(0.0, |weights| pick(weights, i));
+                // An exponential that is 0 now may have been larger when the term was added.
+                let set = if weight.is_infinite() && set.is_empty() { Interval::ALL } else { set };
                 sum.take_set(set, size, &self.rule);
-                sum.weight += weights.map_or(0.0, |weights| pick(weights, i));
+                sum.weight += weight;
             }
             return;
         }

@@ -59,7 +59,7 @@ pub use interval::{Inner, Inside, Interval, NotATile, Sum};
 pub use run::Fit;
 
 /// What one read asks for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// One index for each dimension of the tensor, over dimensions and loops.
     pub indices: Vec<Expr>,
@@ -195,6 +195,14 @@ impl<'a> Parts<'a> {
         for (number, request) in requests.iter().enumerate() {
             if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
                 return Err(NotATile::Unlisted(var));
+            }
+            // An element that is read several times is asked for once.
+            let first = requests[..number].iter().position(|other| other == request);
+            let same = |(part, _): &&mut (part::Part, known::Known<'_>)| part.requests.first() == first.as_ref();
+            if let Some((part, _)) = parts.iter_mut().find(same).filter(|_| first.is_some()) {
+                part.requests.push(number);
+                part.plain.iter_mut().for_each(|plain| plain.requests.push(number));
+                continue;
             }
             let mut read = |conditions: &[Expr]| {
                 let (limits, known) = around.limits(&request.axes, conditions);

@@ -105,8 +105,59 @@ def works(torch, dims):
         y, z = (torch.empty(dims["M"], dims["N"], device="cuda", dtype=torch.bfloat16) for _ in range(2))
         return (lambda: torch.matmul(a, b.t(), out=y), lambda t: t.product(a, b, z), (y, z), 2e-2)
 
+    # By PyTorch: the faster of what it has for that, FlashAttention and cuDNN.
+    def attention_of(heads, shared, queries, keys, size, causal):
+        def normal(*shape):
+            return torch.randn(shape, device="cuda", dtype=torch.float32).to(torch.bfloat16)
+
+        q, k, v = normal(heads, queries, size), normal(heads // shared, keys, size), normal(heads // shared, keys, size)
+        z, out = torch.empty_like(q), [None]
+        backends = torch.nn.attention.SDPBackend
+
+        def by(backend):
+            def launch():
+                with torch.nn.attention.sdpa_kernel([backend]):
+                    out[0] = functional.scaled_dot_product_attention(
+                        q[None], k[None], v[None], is_causal=causal, enable_gqa=shared > 1
+                    )[0]
+
+            return launch
+
+        tried = []
+        for backend in (backends.FLASH_ATTENTION, backends.CUDNN_ATTENTION):
+            try:
+                by(backend)()
+                tried.append((seconds(torch, by(backend)), by(backend)))
+            except RuntimeError:
+                pass
+        if not tried:
+            raise Missing("PyTorch: neither FlashAttention nor cuDNN has this attention")
+        launch = min(tried, key=lambda one: one[0])[1]
+        return (launch, lambda t: t.attention(q, k, v, z, causal), (out, z), 2e-2)
+
+    def attention():
+        return attention_of(dims["H"], 1, dims["S"], dims["T"], 128, False)
+
+    def causal_attention():
+        return attention_of(4 * dims["G"], 4, dims["S"], dims["S"], 128, True)
+
+    def few_queries():
+        return attention_of(dims["H"], 1, dims["S"], dims["T"], 64, False)
+
     made = (softmax, rms_norm, layer_norm, column_sum, batch_statistics, full_sum, blur, convolution, product)
+    made += (attention, causal_attention, few_queries)
     return {make.__name__: make for make in made}
+
+
+def operations(work, dims):
+    """Operations of what has more to compute than to move; none of other work."""
+    if work == "product":
+        return 2 * dims["M"] * dims["N"] * dims["K"]
+    if work == "attention":
+        return 4 * dims["H"] * dims["S"] * dims["T"] * 128
+    if work == "causal_attention":
+        return 2 * 4 * dims["G"] * dims["S"] * (dims["S"] + 1) * 128
+    return None
 
 
 def measure(torch, row, program, paths, missing):
@@ -139,8 +190,8 @@ def measure(torch, row, program, paths, missing):
         except Exception as error:
             missing.append(f"{name}, {row['work']}: {type(error).__name__}: {error}")
     times["ours"] = (before["seconds"] + ours()["seconds"]) / 2
-    if row["work"] == "product":
-        times["operations"] = 2 * row["dims"]["M"] * row["dims"]["N"] * row["dims"]["K"]
+    if operations(row["work"], row["dims"]) is not None:
+        times["operations"] = operations(row["work"], row["dims"])
     return {"kernel": row["kernel"], "sizes": sizes, **times}
 
 

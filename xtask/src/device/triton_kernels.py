@@ -194,3 +194,39 @@ def product(a, b, c):
     (m, k), n, bm, bn = a.shape, b.shape[0], 128, 256
     grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
     return lambda: _product[grid](a, b, c, m, n, k, bm=bm, bn=bn, bk=64, group=8, num_warps=8, num_stages=3)
+
+
+@triton.jit
+def _attention(q, k, v, o, s, t, scale, shared, bm: tl.constexpr, bn: tl.constexpr, d: tl.constexpr, causal: tl.constexpr):
+    # Queries in reverse, so that those with the most keys begin first.
+    block, head = tl.num_programs(0) - 1 - tl.program_id(0), tl.program_id(1).to(tl.int64)
+    i, e = block * bm + tl.arange(0, bm), tl.arange(0, d)
+    inside = i[:, None] < s
+    queries = tl.load(q + head * s * d + i[:, None] * d + e[None, :], mask=inside, other=0.0)
+    keys, values = k + head // shared * t * d, v + head // shared * t * d
+    most = tl.full([bm], float("-inf"), tl.float32)
+    total, sums = tl.zeros([bm], tl.float32), tl.zeros([bm, d], tl.float32)
+    end = tl.minimum(t, (block + 1) * bm) if causal else t
+    for first in range(0, end, bn):
+        j = first + tl.arange(0, bn)
+        exists = j < t
+        key = tl.load(keys + j[None, :] * d + e[:, None], mask=exists[None, :], other=0.0)
+        scores = tl.dot(queries, key) * scale
+        kept = exists[None, :] & (j[None, :] <= i[:, None]) if causal else exists[None, :]
+        scores = tl.where(kept, scores, float("-inf"))
+        above = tl.maximum(most, tl.max(scores, 1))
+        p, correction = tl.exp2(scores - above[:, None]), tl.exp2(most - above)
+        total = total * correction + tl.sum(p, 1)
+        value = tl.load(values + j[:, None] * d + e[None, :], mask=exists[:, None], other=0.0)
+        sums = tl.dot(p.to(value.dtype), value, sums * correction[:, None])
+        most = above
+    tl.store(o + head * s * d + i[:, None] * d + e[None, :], (sums / total[:, None]).to(o.dtype.element_ty), mask=inside)
+
+
+def attention(q, k, v, o, causal):
+    """o = softmax(q times the transpose of k, divided by the root of d) times v, for each head; heads may share keys."""
+    (heads, s, d), t = q.shape, k.shape[1]
+    scale, shared, bm, bn = 1.4426950408889634 / d**0.5, heads // k.shape[0], 128, 64
+    grid = (triton.cdiv(s, bm), heads)
+    options = {"bm": bm, "bn": bn, "d": d, "causal": causal, "num_warps": 8, "num_stages": 3}
+    return lambda: _attention[grid](q, k, v, o, s, t, scale, shared, **options)

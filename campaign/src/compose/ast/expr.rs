@@ -246,6 +246,10 @@ pub enum Cond {
     Flag(Box<Expr>),
 }
 
+/// Functions of a float that round its half to an integer, with the function that does so.
+pub const HALVES: [(&str, &str); 4] =
+    [("half", "floor"), ("half-up", "ceil"), ("half-zero", "trunc"), ("half-even", "round")];
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
@@ -259,10 +263,10 @@ pub enum Expr {
     Scalar(String),
     /// An element, and what is outside.
     Read(String, Vec<Index>, Option<Box<Expr>>),
-    /// `-`, `abs`, `floor` of the half, or the exponential of a thousand times something that is no integer above 0: of
+    /// `-`, `abs`, one of [`HALVES`], or the exponential of a thousand times something that is no integer above 0: of
     /// integers that is 1 or nothing.
     Unary(&'static str, Box<Expr>),
-    /// `+`, `-`, `*`, `/`, `%`, or a function of two arguments.
+    /// `+`, `-`, `*`, `/`, `%`, an operation on bits, or a function of two arguments.
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// `fma(a, b, c)`.
     Fma(Box<[Expr; 3]>),

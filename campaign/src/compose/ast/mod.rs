@@ -4,7 +4,7 @@ mod expr;
 mod types;
 mod write;
 
-pub use expr::{Cond, End, Ends, Expr, Index, Reduce, Reduction, States};
+pub use expr::{Cond, End, Ends, Expr, HALVES, Index, Reduce, Reduction, States};
 pub use types::{Number, Type};
 
 use std::collections::BTreeMap;

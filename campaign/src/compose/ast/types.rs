@@ -178,6 +178,11 @@ impl Type {
         if low > greatest { low - all } else { low }
     }
 
+    /// Bits of an integer type.
+    pub fn width(self) -> i128 {
+        self.ends().map_or(0, |(least, greatest)| i128::from((greatest - least + 1).ilog2()))
+    }
+
     /// What a `dot` of this type accumulates in.
     pub fn accumulator(self) -> Option<Self> {
         match self {

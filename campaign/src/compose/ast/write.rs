@@ -1,6 +1,6 @@
 //! Expressions as text.
 
-use super::expr::{Cond, End, Expr, Reduce, Reduction, States};
+use super::expr::{Cond, End, Expr, HALVES, Reduce, Reduction, States};
 use super::{SIZES, Type, list};
 
 /// A number as a literal of a type, without a suffix.
@@ -83,10 +83,12 @@ impl Expr {
                     Some(or) => format!("({read} or ({}))", or.write(ty)),
                 }
             }
-            Self::Unary("half", a) => format!("floor({} / 2.0)", a.write(ty)),
             Self::Unary("exp", a) => format!("exp(1000.0 * {})", a.write(ty)),
             Self::Unary("-", a) => format!("(-{})", a.write(ty)),
-            Self::Unary(function, a) => format!("{function}({})", a.write(ty)),
+            Self::Unary(function, a) => match HALVES.iter().find(|half| half.0 == *function) {
+                Some((_, function)) => format!("{function}({} / 2.0)", a.write(ty)),
+                None => format!("{function}({})", a.write(ty)),
+            },
             Self::Binary(op, a, b) if op.starts_with('m') => format!("{op}({}, {})", a.write(ty), b.write(ty)),
             Self::Binary(op, a, b) => format!("({} {op} {})", a.write(ty), b.write(ty)),
             Self::Fma(parts) => {

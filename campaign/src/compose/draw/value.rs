@@ -1,7 +1,7 @@
 //! Values: what terms are, and how they are combined.
 
 use super::{Axes, Draw, Planned};
-use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, LETTERS, Type};
+use crate::compose::ast::{Cond, Equation, Expr, Extent, HALVES, Index, LETTERS, Type};
 
 /// Whether what is read where is at the equation's own element.
 fn own(equation: &Equation) -> Expr {
@@ -93,7 +93,13 @@ impl Draw<'_> {
             0 if ty.is_signed() => Expr::Unary("-", boxed),
             1 if ty.is_signed() => Expr::Unary("abs", boxed),
             0 | 1 if ty.is_integer() => Expr::Binary("/", boxed, Box::new(Expr::Literal(self.rng.range(2, 5)))),
-            2 | 3 if !ty.is_integer() => Expr::Unary("half", boxed),
+            2 | 3 if !ty.is_integer() => Expr::Unary(self.rng.pick(&HALVES).0, boxed),
+            // Some amounts are those at which everything is shifted out.
+            5 if ty.is_integer() => {
+                let by = if self.rng.chance(50) { self.rng.range(0, 3) } else { self.rng.range(4, 70) };
+                let op = *self.rng.pick(&["<<", ">>"]);
+                Expr::Binary(op, boxed, Box::new(Expr::Literal(by)))
+            }
             2 | 3 => {
                 let op = *self.rng.pick(&["/", "%"]);
                 let least = if ty.is_signed() { -3 } else { 1 };
@@ -122,9 +128,11 @@ impl Draw<'_> {
                 let by = if self.rng.chance(30) { a.clone() } else { Box::new(self.literal(ty)) };
                 Expr::Fma(Box::new([*a, *by, *b]))
             }
-            3 if !ty.is_integer() && matches!(op, "max" | "min") => {
-                Expr::Binary(if op == "max" { "max_num" } else { "min_num" }, a, b)
+            3 if ty.is_integer() => {
+                let op = *self.rng.pick(&["&", "|", "^", "<<", ">>"]);
+                Expr::Binary(op, a, b)
             }
+            3 if matches!(op, "max" | "min") => Expr::Binary(if op == "max" { "max_num" } else { "min_num" }, a, b),
             _ => Expr::Binary(op, a, b),
         }
     }

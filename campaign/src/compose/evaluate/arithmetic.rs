@@ -27,6 +27,9 @@ pub(super) fn cast(value: Number, ty: Type) -> Result<Number, Fault> {
 pub(super) fn unary(op: &str, a: Number, ty: Type) -> Result<Number, Fault> {
     match (op, a) {
         ("half", Number::Float(a)) => Ok(Number::Float((a / 2.0).floor())),
+        ("half-up", Number::Float(a)) => Ok(Number::Float((a / 2.0).ceil())),
+        ("half-zero", Number::Float(a)) => Ok(Number::Float((a / 2.0).trunc())),
+        ("half-even", Number::Float(a)) => Ok(Number::Float((a / 2.0).round_ties_even())),
         // Nothing, one, or what is no small integer.
         ("exp", Number::Float(a)) => match (a * 1000.0).exp() {
             large if large > 1.0 && large.is_finite() => Err(Fault::Inexact),
@@ -78,6 +81,17 @@ pub(super) fn binary(op: &str, a: Number, b: Number, ty: Type) -> Result<Number,
                 "+" => x.wrapping_add(y),
                 "-" => x.wrapping_sub(y),
                 "*" => x.wrapping_mul(y),
+                "&" => x & y,
+                "|" => x | y,
+                "^" => x ^ y,
+                "<<" => {
+                    if (0..ty.width()).contains(&y) {
+                        x << y
+                    } else {
+                        0
+                    }
+                }
+                ">>" => x >> if (0..ty.width()).contains(&y) { y } else { 127 },
                 "/" => x.checked_div(y).ok_or(Fault::Outside)?,
                 _ => x.checked_rem(y).ok_or(Fault::Outside)?,
             };

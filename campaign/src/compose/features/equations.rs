@@ -171,6 +171,7 @@ fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found)
         Expr::Binary(op, ..) => {
             add(found, op.ends_with("_num"), "max_num");
             add(found, matches!(*op, "/" | "%"), "quotient-of-values");
+            add(found, matches!(*op, "&" | "|" | "^" | "<<" | ">>"), "bits");
         }
         Expr::Read(tensor, indices, or) => {
             add(found, or.as_ref().is_some_and(|or| !matches!(**or, Expr::Literal(_))), "or-value");

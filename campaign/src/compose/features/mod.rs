@@ -163,6 +163,7 @@ pub const FEATURES: &[&str] = &[
     "fma",
     "max_num",
     "quotient-of-values",
+    "bits",
     "size-as-value",
     "by-value",
     "one-element",

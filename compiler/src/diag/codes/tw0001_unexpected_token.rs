@@ -267,3 +267,23 @@ impl fmt::Display for WordSet {
         })
     }
 }
+
+/// TW0001: a split that makes more or fewer axes than its factors do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongSplit {
+    /// How many factors.
+    pub factors: usize,
+    /// How many names.
+    pub names: usize,
+    /// The op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for WrongSplit {
+    fn into_diagnostic(self) -> Diagnostic {
+        let WrongSplit { factors, names, span } = self;
+        let made = factors + 1;
+        Diagnostic::new(Code::TW0001, span, format!("a split by {factors} factors makes {made} axes, and {names} are named"))
+            .note("each factor is the size of the rest that the next one splits: `split m by 64, 8 -> tile, row, column`")
+    }
+}

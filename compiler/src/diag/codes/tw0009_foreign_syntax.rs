@@ -38,8 +38,10 @@ pub enum Foreign {
     CompoundAssignment(&'static str),
     /// `y = …`
     EquationWithoutAxes(String),
-    /// `&`, `|`, `^`, `<<`, `>>`
-    Bitwise(&'static str),
+    /// `&x`
+    Reference,
+    /// `~x`
+    Tilde,
     /// `a < b < c`
     ChainedComparison,
     /// `if` without `else`.
@@ -98,8 +100,10 @@ impl IntoDiagnostic for ForeignSyntax {
                 .help("to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`"),
             Foreign::EquationWithoutAxes(name) => new(&format!("the equation of `{name}` does not name its axes"))
                 .help(format!("write `{name}[i] = …`, or `{name}[] = …` for a single value")),
-            Foreign::Bitwise(op) => new(&format!("the language has no operator `{op}`"))
-                .help("logic is `&&`, `||` and `!`; integer arithmetic is `+ - * / %`"),
+            Foreign::Reference => new("there are no references: a value is written as it is"),
+            Foreign::Tilde => {
+                new("the complement is `!`, as in Rust").replace(self.span, "!", "write `!`")
+            }
             Foreign::ChainedComparison => {
                 new("comparisons do not chain").help("write `a < b && b < c`")
             }

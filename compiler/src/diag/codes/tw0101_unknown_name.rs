@@ -103,6 +103,8 @@ pub struct UnknownFunction {
     pub suggestion: Option<String>,
     /// Whether it is the name of a reduction, which names its axes.
     pub reduction: bool,
+    /// All functions.
+    pub known: Vec<&'static str>,
     /// The name's tokens.
     pub span: Span,
 }
@@ -114,7 +116,8 @@ impl IntoDiagnostic for UnknownFunction {
             return Diagnostic::new(Code::TW0101, self.span, format!("`{name}` is a reduction, not a function"))
                 .help(format!("name the axes that it runs over: `{name}(|k| …)`"));
         }
-        let diagnostic = Diagnostic::new(Code::TW0101, self.span, format!("there is no function `{}`", self.name));
+        let diagnostic = Diagnostic::new(Code::TW0101, self.span, format!("there is no function `{}`", self.name))
+            .note(format!("functions: {}", self.known.join(", ")));
         meant(diagnostic, self.span, self.suggestion)
     }
 }

@@ -34,6 +34,8 @@ row! {
 pub enum IndexProblem {
     /// No integer by its form.
     NotAnInteger,
+    /// An operation on the bits of what has no type.
+    Bits(&'static str),
     /// A value of this type.
     NotAnIntegerValue(ElementType),
     /// A literal with a type.
@@ -66,6 +68,9 @@ impl IntoDiagnostic for BadIndex {
         match self.problem {
             IndexProblem::NotAnInteger => new("an index is an integer".to_owned())
                 .note("indices are made of axes, sizes, literals, `+ - * / %`, and integer values"),
+            IndexProblem::Bits(op) => new(format!("`{op}` works on the bits of a type, and an index has none"))
+                .help("write `i % 4` for the low two bits of an index, `i / 4` for the others, `4 * i` for a shift")
+                .help("or convert it, and say what is outside: `x[(i as u32) & 3] or 0.0`"),
             IndexProblem::NotAnIntegerValue(element) => {
                 new(format!("an index is an integer, and this is `{element}`")).help("convert it: `(…) as i32`")
             }

@@ -1,4 +1,4 @@
-//! TW0123: a wrong number of arguments.
+//! TW0123: arguments that a function does not take.
 
 use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::diag::words::count;
@@ -6,7 +6,7 @@ use crate::source::Span;
 
 row! {
     /// Functions take a fixed number of arguments: one for `exp`, `sqrt` and their like, two for `min` and `max`, three
-    /// for `fma`.
+    /// for `fma` and `clamp`. The second argument of `pow` is a literal.
     ///
     /// ## Wrong
     ///
@@ -22,10 +22,10 @@ row! {
     ///
     /// ```text
     /// kernel Clamp(x: f32[N]) -> (y: f32[N]) {
-    ///     y[i] = min(max(x[i], 0.0), 1.0);
+    ///     y[i] = clamp(x[i], 0.0, 1.0);
     /// }
     /// ```
-    TW0123 "wrong-arguments" Error "a wrong number of arguments"
+    TW0123 "wrong-arguments" Error "arguments that a function does not take"
 }
 
 /// TW0123: a wrong number of arguments.
@@ -49,5 +49,23 @@ impl IntoDiagnostic for WrongArgumentCount {
             self.span,
             format!("`{}` takes {takes} and is given {}", self.function, self.found),
         )
+    }
+}
+
+/// TW0123: an exponent of `pow` that is no literal, or a large one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongExponent {
+    /// The largest magnitude.
+    pub most: u64,
+    /// The exponent.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for WrongExponent {
+    fn into_diagnostic(self) -> Diagnostic {
+        let WrongExponent { most, span } = self;
+        Diagnostic::new(Code::TW0123, span, format!("the exponent of `pow` is an integer literal from -{most} to {most}"))
+            .note("`pow(x, n)` is a product by squaring, in an order that `n` decides")
+            .help("any other power of a positive number is `exp(y * log(x))`")
     }
 }

@@ -16,8 +16,10 @@ row! {
     /// - what stands in the loops of `m` does not read `m`, which is known after them.
     ///
     /// A sum with more axes than `m` follows it block by block of terms. There may be one, an `online dot`, which
-    /// stands in `jo` and is computed by `wgmma`. `jo` is the outer loop of a `split j by B` of all terms, of which B
-    /// divides the number. Stages in `jo` that read `m` have the extreme of the terms so far.
+    /// stands in `jo` and is computed by tensor cores. `jo` is the outer loop of a `split j by B` of all terms, or
+    /// comes of it. If B does not divide their number, or their range depends on the element, they are elements of an
+    /// equation, and what else is read with them is a factor. It ends where they do, if their end is that of all
+    /// elements. Stages in `jo` that read `m` have the extreme of the terms so far.
     ///
     /// ## Wrong
     ///
@@ -170,7 +172,7 @@ impl IntoDiagnostic for BadOnline {
             OnlineProblem::Blocks { why } => diagnostic(format!("the loop of `{source}` {why}"))
                 .note("a sum with more axes than the extreme follows it block by block of terms")
                 .help(format!(
-                    "write `split j by 64 -> jo, j1` in the schedule of `{source}`, `where N % 64 == 0`, and `schedule a in registers at {source}.jo {{ mma (i, e, j) by wgmma; }}`"
+                    "write `split j by 64 -> jo, j1` in the schedule of `{source}`, and `schedule a in registers at {source}.jo {{ mma (i, e, j) by wgmma; }}`"
                 )),
             OnlineProblem::Inside { stage } => {
                 diagnostic(format!("`{stage}` reads `{source}`, which is not known before its loops end"))

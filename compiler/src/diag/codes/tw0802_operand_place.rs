@@ -8,7 +8,8 @@ row! {
     /// staged copy holds there, around the product, or of a stage of the block whose elements threads compute there one
     /// by one, without a reduction or `cp_async`. The one with the rows may be what a stage holds in registers; by
     /// `mma_sync` both must be. One factor has the axis of rows in its indices, the other one that of columns, and both
-    /// have that of terms.
+    /// have that of terms. A factor may be read past the ends of its tensor, with `or 0`: an accelerator's copy has
+    /// zeros there.
     ///
     /// ## Wrong
     ///
@@ -77,7 +78,7 @@ pub struct OperandPlace {
 /// Why tensor cores do not find a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandProblem {
-    /// It is no element of a tensor, or one with `or`.
+    /// It is no element of a tensor, or one with `or` and another value than 0.
     NotAnElement,
     /// No copy of the tensor is in shared memory there.
     NoCopy,
@@ -98,6 +99,8 @@ pub enum OperandProblem {
     Unknown,
     /// Some elements of a tile may lie outside of what the copy holds.
     Outside,
+    /// It is read with `or 0`, and the copy may hold something else there.
+    Beside,
 }
 
 impl IntoDiagnostic for OperandPlace {
@@ -116,12 +119,15 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
             OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
             OperandProblem::Outside => format!("tiles of `{name}` reach beyond what its copy holds"),
+            OperandProblem::Beside => {
+                format!("the copy of `{name}` may hold more than zeros where the product reads `or 0`")
+            }
         };
         let found = Diagnostic::new(Code::TW0802, span, what).label(factor, "read here");
         match problem {
             OperandProblem::NotAnElement => found
                 .note("the factors are read as they are in memory: nothing is computed of them, and nothing guards them")
-                .help("write each factor as a read without `or`"),
+                .help("write each factor as a read, without `or` or with `or 0`"),
             OperandProblem::NoCopy => {
                 let (first, at) = tiles_of_terms(&stage, at);
                 let copy = format!("stage s_{name}[…] = {name} in shared at {at} via tma {{ … }}");
@@ -166,6 +172,9 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::Outside => {
                 found.help("let tiles divide what the copy holds, or let it hold more: `split` by a multiple of the tile")
             }
+            OperandProblem::Beside => found
+                .note("the accelerator fills what lies outside of the whole tensor; nothing tests elements one by one")
+                .help("let an equation read it with `or 0`, and threads hold that or write it to shared memory"),
         }
     }
 }

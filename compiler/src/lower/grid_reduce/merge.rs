@@ -36,6 +36,16 @@ struct Contribution {
     states: Vec<Vec<ValueId>>,
 }
 
+impl Contribution {
+    /// Whether a component of some of these accumulators is in a variable that none before them has.
+    fn is_new(&self, first: usize, count: usize, component: usize) -> bool {
+        let before = &self.accumulators[..first];
+        self.accumulators[first..first + count]
+            .iter()
+            .any(|own| !before.iter().any(|other| other[component] == own[component]))
+    }
+}
+
 /// Where the states of a group lie.
 #[derive(Clone, Copy)]
 struct Site {
@@ -272,7 +282,7 @@ impl Nest<'_, '_> {
         let lanes = layout.lanes as usize;
         for (n, states) in own.states.chunks(lanes).enumerate() {
             let at = self.partial(layout, own.site, n * lanes, own.number);
-            for component in 0..layout.states.len() {
+            for component in (0..layout.states.len()).filter(|c| own.is_new(n * lanes, lanes, *c)) {
                 let values: Vec<ValueId> = states.iter().map(|states| states[component]).collect();
                 self.b.store(component_of(first, component), at, &values);
             }
@@ -322,6 +332,8 @@ impl Nest<'_, '_> {
             let holds = self.b.and(holds, own.live);
             parts.extend((0..vectors).map(|vector| (number, holds, vector * lanes)));
         }
+        // Of variables that accumulators share: what they are before the partial at hand, and what it has.
+        let mut shared: Vec<(VariableId, [ValueId; 2])> = Vec::new();
         for parts in parts.chunks(layout.loads()) {
             let mut loaded = Vec::with_capacity(parts.len());
             for (number, predicate, a) in parts {
@@ -331,16 +343,28 @@ impl Nest<'_, '_> {
                     let guard = Guard { predicate: *predicate, otherwise: &otherwise };
                     this.b.load(component_of(first, component), at, layout.lanes, Some(guard))
                 };
-                loaded.push((0..layout.states.len()).map(|component| one(self, component)).collect::<Vec<_>>());
+                let is_new = |component: &usize| own.is_new(*a, lanes, *component);
+                let components = 0..layout.states.len();
+                loaded.push(components.map(|c| if is_new(&c) { one(self, c) } else { Vec::new() }).collect::<Vec<_>>());
             }
             for ((_, holds, a), components) in parts.iter().zip(loaded) {
+                if *a == 0 {
+                    shared.clear();
+                }
                 for (lane, variables) in own.accumulators[*a..*a + lanes].iter().enumerate() {
-                    let left: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
-                    let right: Vec<ValueId> = components.iter().map(|lanes| lanes[lane]).collect();
+                    let mut sides = Vec::with_capacity(variables.len());
+                    for (variable, lanes) in variables.iter().zip(&components) {
+                        let known = shared.iter().find(|known| known.0 == *variable).map(|known| known.1);
+                        sides.push((known.is_none(), known.unwrap_or_else(|| [self.b.get(*variable), lanes[lane]])));
+                    }
+                    let [left, right] = [0, 1].map(|side| sides.iter().map(|own| own.1[side]).collect::<Vec<_>>());
                     let merged = self.values.merge(self.b, reduction, &left, &right);
-                    for ((variable, left), merged) in variables.iter().zip(left).zip(merged) {
-                        let next = self.b.select(*holds, merged, left);
-                        self.b.set(*variable, next);
+                    for ((variable, (is_new, own)), merged) in variables.iter().zip(sides).zip(merged) {
+                        if is_new {
+                            let next = self.b.select(*holds, merged, own[0]);
+                            self.b.set(*variable, next);
+                            shared.push((*variable, own));
+                        }
                     }
                 }
             }

@@ -196,6 +196,8 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         neighbours: SortedMap::new(),
         empty: SortedMap::new(),
         leaves: VecDeque::new(),
+        computed: Vec::new(),
+        is_inside: false,
         defect: None,
     };
     // Readers were placed before what they read.

@@ -15,7 +15,7 @@ use tilewright_sorted::SortedMap;
 use crate::domain::{Domain, Symbolic};
 use crate::emit::functions;
 use crate::extent::{Atom, Expr, Facts, Var};
-use crate::kernel_ir::{Builder, Memory, Type, ValueId, VariableId};
+use crate::kernel_ir::{Builder, Memory, RegionId, Type, ValueId, VariableId};
 use crate::plan::Analysed;
 use crate::program::{Program, expressions};
 use crate::schedule::Stage;
@@ -160,8 +160,29 @@ pub struct Values<'a> {
     pub empty: SortedMap<AlgorithmValue, bool>,
     /// Where reads of held elements looked last.
     pub leaves: VecDeque<LeavesAt<'a>>,
+    /// Elements of equations and reductions that were computed for the value at hand.
+    pub computed: Vec<Computed>,
+    /// Whether a value is at hand.
+    pub is_inside: bool,
     /// The first thing that is not known here, if there is one: see [`Defect`].
     pub defect: Option<Defect>,
+}
+
+/// What was computed where it is read. It is there as long as its region is open.
+pub struct Computed {
+    of: ComputedOf,
+    /// Whether for terms of a product: see [`Values::in_product`].
+    in_product: bool,
+    region: RegionId,
+    values: Vec<ValueId>,
+}
+
+#[derive(PartialEq, Eq)]
+enum ComputedOf {
+    /// The element of an equation with these indices.
+    Element(Source, Vec<ValueId>),
+    /// The states of a reduction, where axes and variables have these values.
+    Reduction(AlgorithmValue, Vec<(AlgorithmAxis, ValueId)>, Vec<(u32, ValueId)>),
 }
 
 /// A read along the lanes of a vector.
@@ -239,6 +260,31 @@ impl<'a> Values<'a> {
 
     /// A value of the algorithm.
     pub fn value(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> ValueId {
+        self.together(|this| this.one(b, id, scope))
+    }
+
+    /// Evaluates values between which nothing is stored: elements of equations are computed once for all of them.
+    fn together<T>(&mut self, values: impl FnOnce(&mut Self) -> T) -> T {
+        if !self.is_inside {
+            self.computed.clear();
+        }
+        let is_inside = std::mem::replace(&mut self.is_inside, true);
+        let found = values(self);
+        self.is_inside = is_inside;
+        found
+    }
+
+    /// What was computed already for the value at hand.
+    fn computed_before(&self, b: &Builder, of: &ComputedOf) -> Option<&[ValueId]> {
+        let is_it = |c: &&Computed| c.of == *of && c.in_product == self.in_product && b.is_open(c.region);
+        self.computed.iter().find(is_it).map(|c| &c.values[..])
+    }
+
+    fn remember(&mut self, b: &Builder, of: ComputedOf, values: Vec<ValueId>) {
+        self.computed.push(Computed { of, in_product: self.in_product, region: b.region(), values });
+    }
+
+    fn one(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> ValueId {
         let algorithm = &self.program.algorithm;
         let ty = algorithm.types[id as usize];
         match algorithm.values[id as usize] {

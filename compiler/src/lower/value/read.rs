@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tilewright_kernel::algorithm::{Compare, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
-use super::{Bound, LeavesAt, Neighbours, Scope, Values};
+use super::{Bound, ComputedOf, LeavesAt, Neighbours, Scope, Values};
 use crate::extent::Expr;
 use crate::kernel_ir::{Builder, Guard, Memory, ValueId, VariableId};
 use crate::lower::defect::Defect;
@@ -49,10 +49,15 @@ impl<'a> Values<'a> {
                     inner.bind(*axis, Bound { value, expr: Rc::new(expr.clone()) });
                 }
                 let in_product = self.in_product;
+                let of = ComputedOf::Element(source, values);
+                if let (Some([value]), None) = (self.computed_before(b, &of), or) {
+                    return *value;
+                }
                 self.in_product |= self.not_here.contains(&source);
                 let (Some(or), Some(inside)) = (or, inside) else {
                     let value = self.value(b, body, &inner);
                     self.in_product = in_product;
+                    self.remember(b, of, vec![value]);
                     return value;
                 };
                 let initial = self.value(b, or, scope);

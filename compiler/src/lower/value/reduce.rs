@@ -8,7 +8,7 @@ use tilewright_kernel::algorithm::{
 };
 use tilewright_sorted::SortedMap;
 
-use super::{Accumulator, Bound, Scope, Values};
+use super::{Accumulator, Bound, ComputedOf, Scope, Values};
 use crate::extent::Expr;
 use crate::kernel_ir::{Builder, ValueId, VariableId, reduction};
 use crate::lower::defect::Defect;
@@ -26,6 +26,11 @@ impl<'a> Values<'a> {
         let (Value::Reduce { axes, .. } | Value::Fold { axes, .. }) = algorithm.values[id as usize] else {
             return vec![self.value(b, id, scope)];
         };
+        let axes_of = scope.axes.iter().map(|(axis, bound)| (*axis, bound.value)).collect();
+        let of = ComputedOf::Reduction(id, axes_of, scope.variables.iter().map(|(v, value)| (*v, *value)).collect());
+        if let Some(states) = self.computed_before(b, &of) {
+            return states.to_vec();
+        }
         let accumulator = self.start(b, id, scope, None);
         // A vector loaded inside the loops is not there after them.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
@@ -46,7 +51,9 @@ impl<'a> Values<'a> {
             b.end_loop();
         }
         self.restore(&outer);
-        self.finish(b, &accumulator)
+        let states = self.finish(b, &accumulator);
+        self.remember(b, of, states.clone());
+        states
     }
 
     /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard`
@@ -113,6 +120,10 @@ impl<'a> Values<'a> {
 
     /// Takes in the term at the axes in scope.
     pub fn step(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
+        self.together(|this| this.take_in(b, id, accumulator, scope));
+    }
+
+    fn take_in(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
         let algorithm = &self.program.algorithm;
         if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[id as usize]
             && self.has_no_term(id, axes, scope)

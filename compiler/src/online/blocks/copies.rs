@@ -4,7 +4,9 @@ use tilewright_kernel::algorithm::{AxisId, Component, Index, IndexId, Reduction,
 use tilewright_kernel::online::push;
 
 use super::{Cut, Env, Found, axes_of, components, reached, refused};
+use crate::extent::Expr;
 use crate::online::Build;
+use crate::program::expressions;
 
 impl Cut<'_> {
     /// A value over other axes, where the extreme is that of a block: its number, and the axis of terms in the value.
@@ -40,6 +42,7 @@ impl Cut<'_> {
                     _ => {}
                 }
                 let or = or.map(|or| self.value(or, env, of)).transpose()?;
+                let or = if self.is_past_end(&list, terms) { Some(self.zero(value, (&list, terms), or)?) } else { or };
                 let lists = self.algorithm().index_lists.to_mut();
                 let start = lists.len() as u32;
                 lists.extend(&places);
@@ -79,6 +82,55 @@ impl Cut<'_> {
         self.index(node)
     }
 
+    /// Whether what is read at these indices along the terms has places past their end.
+    fn is_past_end(&self, list: &[IndexId], terms: AxisId) -> bool {
+        let algorithm = &self.program.algorithm;
+        let mut open = list.to_vec();
+        while let Some(index) = open.pop() {
+            let index = algorithm.indices[index as usize];
+            if index == Index::Axis(terms) {
+                return self.filled.is_some();
+            }
+            open.extend(index.operands());
+        }
+        false
+    }
+
+    /// What a factor is past the end of the terms, where it is multiplied by 0: what is read ends there, too.
+    fn zero(&mut self, read: ValueId, (list, terms): (&[IndexId], AxisId), or: Option<ValueId>) -> Found<ValueId> {
+        let (program, span) = (&*self.program, self.program.value_spans.get(read as usize).copied());
+        let span = span.unwrap_or(self.span);
+        let Some(filled) = self.filled.as_ref().filter(|_| self.in_product && or.is_none()) else {
+            return refused("has blocks of which the last may lack terms, and this is no factor of a product", span);
+        };
+        let algorithm = &program.algorithm;
+        let Value::Read { source, .. } = algorithm.values[read as usize] else { return Ok(read) };
+        let mut along = list.iter().enumerate().filter(|(_, i)| self.is_past_end(&[**i], terms));
+        let (Some((at, index)), None) = (along.next(), along.next()) else {
+            return refused("has blocks of which the last may lack terms, and this is read with them twice", span);
+        };
+        let end = match source {
+            Source::Parameter(parameter) => expressions::tensor(program, parameter)
+                .and_then(|tensor| tensor.shape.get(at))
+                .map(|size| self.facts.normal(&Expr::from_size(size))),
+            Source::Equation { equation, .. } => axes_of(algorithm, equation)
+                .get(at)
+                .map(|axis| expressions::range(program, *axis, self.facts, &expressions::Scope::new()).1),
+        };
+        let is_bare = algorithm.indices[*index as usize] == Index::Axis(terms);
+        let is_end = |own: &Expr| end.as_ref() == Some(&self.facts.normal(own)) && !own.is_unknown();
+        let ends = filled.end.as_ref().is_none_or(is_end);
+        if !(is_bare && ends) {
+            return refused(
+                "has blocks of which the last may lack terms, and this does not end with them: it would be multiplied \
+                 by 0, and may be infinite",
+                span,
+            );
+        }
+        let ty = algorithm.types[read as usize];
+        Ok(push(self.algorithm(), Value::Literal(0), ty))
+    }
+
     /// Whether an equation without a reduction reads the extreme.
     fn reads_extreme(&self, equation: u16) -> bool {
         let algorithm = &self.program.algorithm;
@@ -98,7 +150,7 @@ impl Cut<'_> {
         let own = axes_of(&self.program.algorithm, equation).to_vec();
         let is_of_terms = |index: &IndexId| self.program.algorithm.indices[*index as usize] == Index::Axis(terms);
         let along = own.iter().zip(indices).find(|(_, index)| is_of_terms(index)).map(|(axis, _)| *axis);
-        let (axes, env) = self.like(equation);
+        let (axes, env) = self.like(equation, along);
         let at = along.and_then(|along| env.iter().copied().find(|e| e.0 == along));
         let Some((along, at)) = at else {
             return refused("has terms that read the extreme in an equation without them", self.span);
@@ -106,10 +158,12 @@ impl Cut<'_> {
         let ([lower, _], size) = (self.range, self.size);
         let distance = self.index(Index::Sub(at, lower));
         let block = self.index(Index::Div(distance, size));
+        let in_product = std::mem::replace(&mut self.in_product, false);
         let mut parts = Vec::new();
         for Component { name, value, .. } in components(&self.program.algorithm, equation).to_vec() {
             parts.push((name.to_string(), self.value(value, &env, (block, along))?));
         }
+        self.in_product = in_product;
         let copy = self.equation(&axes, parts);
         self.between.push((equation, copy));
         Ok(copy)

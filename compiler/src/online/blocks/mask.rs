@@ -30,7 +30,10 @@ impl Cut<'_> {
             return refused("is of no reduction", self.span);
         };
         let list = self.program.algorithm.index_lists[indices.range()].to_vec();
-        let (axes, env) = self.like(scores);
+        let is_term = |index: &IndexId| self.program.algorithm.indices[*index as usize] == Index::Axis(terms);
+        let along =
+            list.iter().position(is_term).and_then(|n| axes_of(&self.program.algorithm, scores).get(n).copied());
+        let (axes, env) = self.like(scores, along);
         // Of the extreme's axes those that the scores are read with.
         let mut of_extreme = Env::new();
         for (index, (_, new)) in list.iter().zip(&env) {

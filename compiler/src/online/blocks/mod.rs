@@ -32,11 +32,12 @@ use tilewright_sorted::SortedSet;
 
 use super::{Build, Fold, components, state_name};
 use crate::diag::codes::OnlineProblem;
-use crate::extent::Facts;
+use crate::extent::{Expr, Facts};
 use crate::program::{Blocks, Online, Program, expressions};
 use crate::source::Span;
 use crate::source::ast::{self, OpKind};
 use mask::Mask;
+use schedules::{OfBlocks, literal};
 
 type Found<T> = Result<T, (OnlineProblem, Span)>;
 
@@ -46,22 +47,36 @@ type Env = Vec<(AxisId, IndexId)>;
 /// An extreme, the sums that follow it, and how they are cut into blocks.
 pub(super) struct Cut<'a> {
     program: &'a mut Program,
+    facts: &'a Facts,
     /// The equation of the extreme.
     extreme: u16,
     chains: &'a [(u16, Chain)],
     span: Span,
     /// The schedule of the extreme, and that of the product: positions.
     schedules: [usize; 2],
-    /// The loop over blocks, and the terms of a block.
-    names: [ast::Name; 2],
+    /// How the terms are cut.
+    of: OfBlocks,
     /// The range of the terms, and how many are in a block. If it ends earlier for some elements, that of all terms.
     range: [IndexId; 2],
     size: IndexId,
+    /// The number of blocks, if the last one may lack terms. Then the range is that of blocks which have all.
+    filled: Option<Filled>,
     mask: Option<Mask>,
+    /// Whether a term of a product is copied.
+    in_product: bool,
     /// The equation of the extreme of a block.
     of_block: u16,
     /// What stands between extreme and sums: equations, and those that read the extreme of a block.
     between: Vec<(u16, u16)>,
+}
+
+/// A range of terms that blocks do not divide: it is continued to the end of the last block, by terms that add nothing.
+struct Filled {
+    /// The number of blocks.
+    count: IndexId,
+    /// Where the range ends without these terms; none if that depends on the element. Then whatever is beside a range
+    /// may be multiplied by 0 (`reference()` admits what comes of it).
+    end: Option<Expr>,
 }
 
 /// The sums of a block.
@@ -85,25 +100,14 @@ pub(super) fn rewritten(
     chains: &[(u16, Chain)],
     facts: &Facts,
 ) -> Found<Online> {
-    let split = program.schedules[at].ast.ops.iter().find_map(|op| match &op.kind {
-        OpKind::Split { axis: of, side: ast::SplitSide::Inner, factor, outer, inner } if outer.text == axis.text => {
-            Some((of.clone(), factor.clone(), inner.clone()))
-        }
-        _ => None,
-    });
-    let Some((of, factor, inner)) = split else {
-        return refused("is not the outer one of a split of the terms by those of a block", axis.span);
-    };
     let (terms, _) = reduction(&program.algorithm, extreme);
     let Axis { name, lower, upper } = program.algorithm.axes[terms as usize].clone();
-    if *name != *of.text {
-        return refused("is not of a split of all terms", of.span);
-    }
-    let number = match &factor.kind {
-        ast::ExprKind::Int(literal) => i64::try_from(literal.value).ok().filter(|n| *n > 0),
-        _ => None,
+    let Some(cut) = OfBlocks::find(&program.schedules[at].ast.ops, axis, &name) else {
+        return refused("is not of the outer one of a split of all terms by those of a block", axis.span);
     };
-    let Some(number) = number else { return refused("has blocks whose size is no literal", factor.span) };
+    let (of, factor) = (&cut.of, &cut.size);
+    let Some(number) = literal(factor) else { return refused("has blocks whose size is no literal", factor.span) };
+    let Some(all) = number.checked_mul(cut.multiple) else { return refused("has too large blocks", factor.span) };
     let (low, high) = expressions::range(program, terms, facts, &expressions::Scope::new());
     let (mut high, mut range, mut scores) = (high, [lower, upper], None);
     if high.is_unknown() {
@@ -125,11 +129,24 @@ pub(super) fn rewritten(
         }
         (high, scores) = (whole.1, Some(equation));
     }
-    if !facts.proves_multiple(&high.sub(&low), number.into()) {
-        return refused(
-            "has blocks of which the last may lack terms: a fact must say that their size divides the range",
-            factor.span,
-        );
+    let is_whole = facts.proves_multiple(&high.sub(&low), all.into());
+    if !is_whole && scores.is_none() {
+        let found = scores_of(program, extreme);
+        let of_scores = |(_, end): &(u16, AxisId)| expressions::range(program, *end, facts, &expressions::Scope::new());
+        let Some((equation, _)) = found.filter(|found| of_scores(found) == (low.clone(), high.clone())) else {
+            return refused(
+                "has blocks of which the last may lack terms, and terms that are no elements of an equation with their \
+                 range",
+                factor.span,
+            );
+        };
+        if chains.iter().any(|(_, chain)| reads(&program.algorithm, chain.weight, equation)) {
+            return refused(
+                "has blocks of which the last may lack terms, and sums that multiply by its scores",
+                factor.span,
+            );
+        }
+        scores = Some(equation);
     }
     let wide: Vec<u16> = chains.iter().filter(|(_, chain)| !chain.more.is_empty()).map(|chain| chain.0).collect();
     let [product] = wide[..] else { return refused("is followed by several sums with more axes", span) };
@@ -146,15 +163,22 @@ pub(super) fn rewritten(
         chains,
         span,
         schedules: [at, own],
-        names: [axis.clone(), inner],
+        of: cut,
         range,
         size: 0,
+        filled: None,
         mask: None,
+        in_product: false,
         of_block: 0,
         between: Vec::new(),
         program,
+        facts,
     };
     cut.size = cut.index(Index::Literal(number));
+    if !is_whole {
+        let depends = expressions::range(cut.program, terms, facts, &expressions::Scope::new()).1.is_unknown();
+        cut.fill((!depends).then_some(high));
+    }
     if let Some(scores) = scores {
         cut.mask(scores, upper)?;
     }
@@ -233,12 +257,36 @@ impl Cut<'_> {
         (algorithm.equations.len() - 1) as u16
     }
 
-    /// Axes like those of an equation, and what the old ones are.
-    fn like(&mut self, equation: u16) -> (Vec<AxisId>, Env) {
+    /// Continues the range to the end of the last block.
+    fn fill(&mut self, end: Option<Expr>) {
+        let ([lower, upper], size) = (self.range, self.size);
+        let all = self.index(Index::Sub(upper, lower));
+        let count = self.up(all);
+        let terms = self.index(Index::Mul(count, size));
+        self.range[1] = self.index(Index::Add(lower, terms));
+        self.filled = Some(Filled { count, end });
+    }
+
+    /// How many blocks so many terms take, as many as splits of these divide.
+    fn up(&mut self, terms: IndexId) -> IndexId {
+        let multiple = self.index(Index::Literal(self.of.multiple));
+        let (one, each) = (self.index(Index::Literal(1)), self.index(Index::Mul(self.size, multiple)));
+        let rest = self.index(Index::Sub(each, one));
+        let last = self.index(Index::Add(terms, rest));
+        let count = self.index(Index::Div(last, each));
+        self.index(Index::Mul(count, multiple))
+    }
+
+    /// Axes like those of an equation, and what the old ones are. The one along terms goes to the end of the last
+    /// block.
+    fn like(&mut self, equation: u16, along: Option<AxisId>) -> (Vec<AxisId>, Env) {
         let own = axes_of(&self.program.algorithm, equation).to_vec();
         let (mut axes, mut env) = (Vec::new(), Env::new());
         for axis in own {
-            let Axis { name, lower, upper } = self.program.algorithm.axes[axis as usize].clone();
+            let Axis { name, lower, mut upper } = self.program.algorithm.axes[axis as usize].clone();
+            if along == Some(axis) && self.filled.is_some() {
+                upper = self.range[1];
+            }
             let (lower, upper) = (self.copied(lower, &env), self.copied(upper, &env));
             let (new, index) = self.axis(&name, lower, upper);
             axes.push(new);
@@ -259,15 +307,18 @@ impl Cut<'_> {
     fn blocks(&mut self, of_extreme: Option<&Env>) -> (AxisId, IndexId) {
         let ([lower, upper], size) = (self.range, self.size);
         let upper = of_extreme.map_or(upper, |env| self.end(env));
-        let mut range = self.index(Index::Sub(upper, lower));
-        if self.mask.is_some() && of_extreme.is_some() {
-            let one = self.index(Index::Literal(1));
-            let rest = self.index(Index::Sub(size, one));
-            range = self.index(Index::Add(range, rest));
-        }
-        let count = self.index(Index::Div(range, size));
+        let count = match (&self.filled, of_extreme) {
+            (Some(filled), None) => filled.count,
+            (_, of_extreme) => {
+                let range = self.index(Index::Sub(upper, lower));
+                match self.mask.is_some() && of_extreme.is_some() {
+                    true => self.up(range),
+                    false => self.index(Index::Div(range, size)),
+                }
+            }
+        };
         let zero = self.index(Index::Literal(0));
-        let name = self.names[0].text.clone();
+        let name = self.of.blocks.text.clone();
         self.axis(&name, zero, count)
     }
 
@@ -280,7 +331,7 @@ impl Cut<'_> {
             Value::Reduce { op, .. } => op,
             _ => Reduction::Sum,
         };
-        let (mut axes, mut env) = self.like(equation);
+        let (mut axes, mut env) = self.like(equation, None);
         let (block, at) = self.blocks(None);
         let ([lower, _], size) = (self.range, self.size);
         let before = self.index(Index::Mul(size, at));
@@ -288,7 +339,9 @@ impl Cut<'_> {
         let end = self.index(Index::Add(first, size));
         let (term, index) = self.axis(inner, first, end);
         env.push((terms, index));
+        self.in_product = matches!(order, Order::Dot { .. });
         let body = self.value(body, &env, (at, terms))?;
+        self.in_product = false;
         let list = self.list(&[term]);
         axes.push(block);
         Ok((axes, push(self.algorithm(), Value::Reduce { op, order, axes: list, body }, ty)))
@@ -304,7 +357,7 @@ impl Cut<'_> {
         else {
             return refused("is of no reduction", self.span);
         };
-        let inner = self.names[1].text.clone();
+        let inner = self.of.inner.text.clone();
         let (axes, value) = self.of_block(extreme, &inner, Order::Free)?;
         self.of_block = self.equation(&axes, vec![(format!("{name}$b"), value)]);
         let mut of_blocks = Vec::new();
@@ -334,7 +387,7 @@ impl Cut<'_> {
     /// The fold over blocks, with the elements of the product.
     fn fold(&mut self, (op, ty): (Reduction, ElementType), name: &str, parts: &Parts) -> Online {
         let chains = self.chains;
-        let (axes, env) = self.like(parts.product);
+        let (axes, env) = self.like(parts.product, None);
         let of_extreme = self.of_extreme(parts.product, &env);
         let (block, at_block) = self.blocks(Some(&of_extreme));
         let rows: Vec<IndexId> = of_extreme.iter().map(|e| e.1).collect();

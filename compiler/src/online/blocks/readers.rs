@@ -35,7 +35,7 @@ impl Cut<'_> {
 
     /// What is made of a state of the fold.
     fn result(&mut self, (folded, component): (u16, u16), product: u16, (op, ty): (Reduction, ElementType)) -> u16 {
-        let (axes, env) = self.like(product);
+        let (axes, env) = self.like(product, None);
         let at: Vec<IndexId> = env.iter().map(|e| e.1).collect();
         let mut value = self.read((folded, component), &at);
         if component > 0 {

@@ -63,6 +63,9 @@ fn unknown_names_are_suggested() {
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = exb(x[i]); }
               |                                             ^^^
+              = note: functions: exp, log, sqrt, rsqrt, tanh, erf, sin, cos, abs, floor, ceil, trunc, round, min, max, min_num,
+                max_num, fma, clamp, pow, approx::exp, approx::exp2, approx::log, approx::sqrt, approx::rsqrt, approx::tanh,
+                approx::sin, approx::cos
               = help: did you mean `exp`?
               = explain: TW0101
 

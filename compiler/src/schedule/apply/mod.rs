@@ -346,7 +346,8 @@ impl Apply<'_> {
                 self.unsupported("multicast", op.keyword, Some("copies by the accelerator have it: `via tma`"))
             }
             OpKind::Mma { m, n, k, engine, inflight } => self.mma([m, n, k], engine, inflight.as_ref(), op.span),
-            OpKind::Fragment { m, n, engine } => self.fragment(m, n, engine, op.span),
+            OpKind::Fragment { m, n: Some(n), engine } => self.fragment(m, n, engine, op.span),
+            OpKind::Fragment { m, n: None, engine } => self.fragment_of_rows(m, engine, op.span),
             OpKind::Region { .. } => {
                 let (stage, problem) = (self.stage.to_owned(), NoSuchRegion::NOT_FIRST);
                 self.diags.report(NoSuchRegion { stage, problem, help: None, span: op.span });

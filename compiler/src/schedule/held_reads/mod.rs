@@ -15,7 +15,7 @@ use super::ownership::{Digit, Ranges, Reads, digits, digits_in_cluster, leaves_a
 use super::{Plan, Stage};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{FactorLanes, HeldElsewhere, RegisterAtRunTime, RegisterBudget, ThreadWitness};
-use crate::domain::{AxisId, AxisKind, Binding, Symbolic, Unit, WARP, WARPGROUP};
+use crate::domain::{AxisId, AxisKind, Binding, Op, Symbolic, Unit, WARP, WARPGROUP};
 use crate::extent::{Budget, Expr, Var, collapse, interval};
 use crate::kernel_ir::Sharing;
 use crate::schedule::accesses::StageRead;
@@ -252,9 +252,10 @@ impl Reading<'_> {
                 || ends.is_some_and(|(least, most)| least >= 0 && most < digit.extent)
                 || (proves(&own) && proves(&last.sub(&own)));
             let same = digit.reduced
+                || self.is_alike(digit.leaf)
                 || leaf(digit.leaf).is_some_and(|value| {
                     let apart = reader.facts.normal(&value.sub(&own));
-                    self.is_zero(&apart) || self.vanishes(&apart)
+                    self.is_zero(&apart) || self.vanishes(&apart) || self.is_zero_in_axes(&apart)
                 });
             if !(exists && same) {
                 if !self.elsewhere(diags) {
@@ -265,14 +266,48 @@ impl Reading<'_> {
         }
     }
 
+    /// Whether what is read is the same at all iterations of a leaf: then each thread along it holds it.
+    fn is_alike(&self, leaf: AxisId) -> bool {
+        let Stage { program, domain, indices, facts, .. } = self.held;
+        let alike = program.alike(self.read.source);
+        if alike.is_empty() {
+            return false;
+        }
+        let own = indices.iter().filter(|(axis, _)| alike.contains(axis)).flat_map(|(_, e)| e.vars());
+        let alike: Vec<AxisId> = own.filter_map(|v| domain.axis_of(v)).collect();
+        let extent = |axis: AxisId| facts.normal(&domain.axes[axis].extent).as_constant();
+        // All of these threads hold an element.
+        let is_whole = |root: AxisId| {
+            let mut leaves = domain.leaves.iter().filter(|leaf| domain.depends_on(root, **leaf));
+            leaves.try_fold(1, |all, leaf| Some(all * extent(*leaf)?)).is_some_and(|all| extent(root) == Some(all))
+        };
+        let mut roots = domain.roots.iter().filter(|root| domain.depends_on(**root, leaf)).peekable();
+        roots.peek().is_some() && roots.all(|root| alike.contains(root) && is_whole(*root))
+    }
+
     /// Whether an expression is 0 wherever something is read, by arithmetic: what is read has its place in the
     /// instance.
     fn is_zero(&self, e: &Expr) -> bool {
-        let within = |at: Expr, most: Expr| [most.sub(&Expr::constant(1)).sub(&at), at];
+        self.is_zero_where(e, Vec::new())
+    }
+
+    /// The same, where no element is that splits have more than their axes: these are left out, but by tensor cores.
+    fn is_zero_in_axes(&self, e: &Expr) -> bool {
+        let Stage { domain, facts, product, .. } = self.reader;
+        let longer = domain.ops.iter().filter_map(|(op, _)| match op {
+            Op::Split { input, divisible: false, .. } if product.is_none() => Some(*input),
+            _ => None,
+        });
+        let own = |axis: AxisId| within(self.symbolic.values[axis].clone(), facts.normal(&domain.axes[axis].extent));
+        let longer: Vec<Expr> = longer.flat_map(own).collect();
+        !longer.is_empty() && self.is_zero_where(e, longer)
+    }
+
+    fn is_zero_where(&self, e: &Expr, also: Vec<Expr>) -> bool {
         let places = self.held.coordinates.iter().map(|c| (c.at(&self.read.indices), c.most.clone()));
         let untold = (Expr::var(self.free()), Expr::constant(untold(self.plan, self.reader)));
         let premises = places.chain([untold]).flat_map(|(at, most)| within(at, most));
-        let premises: Vec<Expr> = premises.filter(|e| !e.is_unknown()).collect();
+        let premises: Vec<Expr> = premises.chain(also).filter(|e| !e.is_unknown()).collect();
         let proves = |e: &Expr| self.symbolic.proves_nonnegative_where(&self.reader.facts, &premises, e);
         e.as_constant() == Some(0) || (!e.is_unknown() && proves(e) && proves(&e.scale(-1)))
     }
@@ -370,6 +405,11 @@ impl Reading<'_> {
             span: self.held.span,
         });
     }
+}
+
+/// 0 ≤ at < most, as two expressions that are at least 0.
+fn within(at: Expr, most: Expr) -> [Expr; 2] {
+    [most.sub(&Expr::constant(1)).sub(&at), at]
 }
 
 /// Visits every point of a box, in lexicographic order.

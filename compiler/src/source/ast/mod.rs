@@ -31,6 +31,21 @@ pub struct Name {
     pub span: Span,
 }
 
+impl Name {
+    /// The axis that these parts of a split are made of.
+    #[must_use]
+    pub fn rest(parts: &[Name]) -> Name {
+        let text: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        Name { text: text.join("·"), span: parts.first().map_or(Span::UNKNOWN, |first| first.span) }
+    }
+
+    /// Whether it is such an axis.
+    #[must_use]
+    pub fn is_rest(&self) -> bool {
+        self.text.contains('·')
+    }
+}
+
 /// A value with the span it was written at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spanned<T> {

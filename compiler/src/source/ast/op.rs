@@ -29,6 +29,9 @@ impl Op {
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpKind {
     /// `split axis by factor -> outer, inner` or `split axis into factor -> outer, inner`
+    ///
+    /// A split by several factors is as many ops. What each leaves to the next one has a name that nobody can write:
+    /// [`Name::rest`].
     Split {
         /// The axis split.
         axis: Name,
@@ -172,12 +175,12 @@ pub enum OpKind {
         /// Groups in flight.
         inflight: Option<Expr>,
     },
-    /// `fragment (m, n) by engine`
+    /// `fragment (m, n) by engine`, `fragment (m) by engine`
     Fragment {
         /// The axes of the rows of a sum of products.
         m: Name,
-        /// Columns.
-        n: Name,
+        /// Columns; none for what each row has once.
+        n: Option<Name>,
         /// The instruction family.
         engine: Spanned<MmaEngine>,
     },

@@ -58,6 +58,16 @@ words! {
         Add = "+",
         /// Difference.
         Sub = "-",
+        /// Shift towards the high bits.
+        Shl = "<<",
+        /// Shift towards the low bits.
+        Shr = ">>",
+        /// Bitwise and.
+        BitAnd = "&",
+        /// Bitwise exclusive or.
+        BitXor = "^",
+        /// Bitwise or.
+        BitOr = "|",
         /// Equality.
         Eq = "==",
         /// Inequality.
@@ -85,8 +95,12 @@ impl BinaryOp {
             BinaryOp::Or => 1,
             BinaryOp::And => 2,
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 3,
-            BinaryOp::Add | BinaryOp::Sub => 4,
-            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 5,
+            BinaryOp::BitOr => 4,
+            BinaryOp::BitXor => 5,
+            BinaryOp::BitAnd => 6,
+            BinaryOp::Shl | BinaryOp::Shr => 7,
+            BinaryOp::Add | BinaryOp::Sub => 8,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 9,
         }
     }
 
@@ -94,6 +108,12 @@ impl BinaryOp {
     #[must_use]
     pub const fn is_comparison(self) -> bool {
         self.precedence() == 3
+    }
+
+    /// Whether it works on bits.
+    #[must_use]
+    pub const fn is_bitwise(self) -> bool {
+        matches!(self.precedence(), 4..=7)
     }
 }
 

@@ -4,14 +4,14 @@ mod expr;
 mod op;
 
 use super::ast::{
-    Attribute, AxisDecl, Clauses, Equation, Expr, Fact, Item, Kernel, Launch, LaunchItem, LaunchItemKind, Name, Param,
-    Program, Range, Role, Schedule, Shape, StagedCopy, Type, Unit,
+    Attribute, AxisDecl, BinaryOp, Clauses, Equation, Expr, Fact, Item, Kernel, Launch, LaunchItem, LaunchItemKind,
+    Name, Param, Program, Range, Role, Schedule, Shape, StagedCopy, Type, Unit,
 };
 
 /// Binding strength of the forms around the infix operators, on the scale of [`super::ast::BinaryOp::precedence`].
-const CAST: u8 = 6;
-const UNARY: u8 = 7;
-const OPERAND: u8 = 8;
+const CAST: u8 = 10;
+const UNARY: u8 = 11;
+const OPERAND: u8 = 12;
 
 /// All kernels of an invocation.
 #[must_use]
@@ -241,9 +241,11 @@ impl Printer {
     }
 
     fn range(&mut self, range: &Range) {
-        self.expr(&range.start, 0);
+        // `|` ends the axes of a reduction.
+        let least = BinaryOp::BitOr.precedence() + 1;
+        self.expr(&range.start, least);
         self.text(if range.inclusive { "..=" } else { ".." });
-        self.expr(&range.end, 0);
+        self.expr(&range.end, least);
     }
 
     fn launch(&mut self, launch: &Launch) {

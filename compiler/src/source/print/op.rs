@@ -11,12 +11,43 @@ impl Printer {
         }
         self.text(" {\n");
         self.indent += 1;
-        for op in ops {
+        let mut left = ops;
+        while let [op, rest @ ..] = left {
             self.start();
-            self.op(op);
+            left = if let OpKind::Split { inner, .. } = &op.kind
+                && inner.is_rest()
+            {
+                self.splits(left)
+            } else {
+                self.op(op);
+                rest
+            };
         }
         self.indent -= 1;
         self.line("}");
+    }
+
+    /// A split by several factors, which is the first ops of these; what follows them.
+    fn splits<'a>(&mut self, ops: &'a [Op]) -> &'a [Op] {
+        let (mut factors, mut names, mut at) = (Vec::new(), Vec::new(), 0);
+        while let Some(OpKind::Split { axis, side, factor, outer, inner }) = ops.get(at).map(|op| &op.kind) {
+            if at == 0 {
+                let by = if *side == SplitSide::Inner { "by" } else { "into" };
+                self.text(&format!("split {} {by} ", axis.text));
+            }
+            factors.push(factor);
+            names.push(outer);
+            at += 1;
+            if !inner.is_rest() {
+                names.push(inner);
+                break;
+            }
+        }
+        self.list(&factors, |p, factor| p.expr(factor, 0));
+        self.text(" -> ");
+        self.list(&names, |p, name| p.text(&name.text));
+        self.text(";\n");
+        &ops[at..]
     }
 
     /// `word axis by factor -> a, b`
@@ -167,7 +198,8 @@ impl Printer {
             }
             OpKind::Fragment { m, n, engine } => {
                 self.text("fragment (");
-                self.list(&[m, n], |p, name| p.text(&name.text));
+                let axes: Vec<&Name> = std::iter::once(m).chain(n).collect();
+                self.list(&axes, |p, name| p.text(&name.text));
                 self.text(") by ");
                 self.text(engine.value.as_str());
             }

@@ -168,7 +168,7 @@ fn missing_separators() {
 #[expect(clippy::too_many_lines, reason = "texts with their messages")]
 fn habits_from_rust() {
     check_body(
-        "let t = x[0];\nfor i in 0..4 { y[i] = x[i]; }\ny[i] += x[i];\ny = x[i];\ny[i] = x[i] & 3;\ny[i] = if x[i] < 0.0 { 1.0 };",
+        "let t = x[0];\nfor i in 0..4 { y[i] = x[i]; }\ny[i] += x[i];\ny = x[i];\ny[i] = &x[i];\ny[i] = ~x[i];\ny[i] = if x[i] < 0.0 { 1.0 };",
         expect![[r#"
             error[TW0009]: there is no statement `let`
              --> k.rs:2:1
@@ -205,18 +205,25 @@ fn habits_from_rust() {
               = help: write `y[i] = …`, or `y[] = …` for a single value
               = explain: TW0009
 
-            error[TW0009]: the language has no operator `&`
-             --> k.rs:6:13
+            error[TW0009]: there are no references: a value is written as it is
+             --> k.rs:6:8
               |
-            6 | y[i] = x[i] & 3;
-              |             ^
-              = help: logic is `&&`, `||` and `!`; integer arithmetic is `+ - * / %`
+            6 | y[i] = &x[i];
+              |        ^
+              = explain: TW0009
+
+            error[TW0009]: the complement is `!`, as in Rust
+             --> k.rs:7:8
+              |
+            7 | y[i] = ~x[i];
+              |        ^
+              = help: write `!`
               = explain: TW0009
 
             error[TW0009]: an `if` is a value and needs its `else`
-             --> k.rs:7:8
+             --> k.rs:8:8
               |
-            7 | y[i] = if x[i] < 0.0 { 1.0 };
+            8 | y[i] = if x[i] < 0.0 { 1.0 };
               |        ^^
               = help: write `if c { a } else { b }`
               = explain: TW0009

@@ -46,8 +46,17 @@ fn check(what: &str, element: ElementType, operands: &[&[u64]], found: &[u64], o
 
 #[test]
 fn unary_operations() {
-    let ops =
-        [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Abs, UnaryOp::Floor, UnaryOp::RoundEven, UnaryOp::Sqrt, UnaryOp::Recip];
+    let ops = [
+        UnaryOp::Neg,
+        UnaryOp::Not,
+        UnaryOp::Abs,
+        UnaryOp::Floor,
+        UnaryOp::RoundEven,
+        UnaryOp::Sqrt,
+        UnaryOp::Recip,
+        UnaryOp::Ceil,
+        UnaryOp::Trunc,
+    ];
     for element in computed() {
         let a = oracle::edges(element);
         let ops: Vec<_> = ops.into_iter().filter(|op| oracle::unary(*op, element, a[0]).is_some()).collect();
@@ -68,12 +77,12 @@ fn unary_operations() {
 
 #[test]
 fn binary_operations() {
-    use Binary::{Add, And, Div, Max, MaxNum, Min, MinNum, Mul, Or, Rem, Sub, Xor};
+    use Binary::{Add, And, Div, Max, MaxNum, Min, MinNum, Mul, Or, Rem, Shl, Shr, Sub, Xor};
     for element in computed() {
         let edges = oracle::edges(element);
         let (a, b) = pairs(&edges, &edges);
         let one = if element == Bool { 0 } else { 1 };
-        let ops: Vec<_> = [Add, Sub, Mul, Div, Rem, Max, Min, MaxNum, MinNum, And, Or, Xor]
+        let ops: Vec<_> = [Add, Sub, Mul, Div, Rem, Max, Min, MaxNum, MinNum, And, Or, Xor, Shl, Shr]
             .into_iter()
             .filter(|op| oracle::binary(*op, element, one, one).is_some())
             .collect();

@@ -1,7 +1,7 @@
 //! Math functions reach the machine: each agrees with the host's to its bound. The functions themselves are tested in
 //! their room.
 
-use tilewright_kernel::ElementType::{self, Bf16, Bool, F16, F32, F64, I8, I32, U32};
+use tilewright_kernel::ElementType::{self, Bf16, Bool, F16, F32, F64, I8, I32, I64, U32};
 use tilewright_kernel::algorithm::Unary;
 use tilewright_kernel::math::{self, Host};
 
@@ -12,7 +12,7 @@ use crate::emit::functions::{NoFunction, unary};
 
 type Real = fn(f64) -> f64;
 
-const FUNCTIONS: [(Unary, Real); 8] = [
+const FUNCTIONS: [(Unary, Real); 11] = [
     (Unary::Sqrt, f64::sqrt),
     (Unary::Rsqrt, |x| 1.0 / x.sqrt()),
     (Unary::Exp, f64::exp),
@@ -21,6 +21,9 @@ const FUNCTIONS: [(Unary, Real); 8] = [
     (Unary::Sin, f64::sin),
     (Unary::Cos, f64::cos),
     (Unary::Floor, f64::floor),
+    (Unary::Ceil, f64::ceil),
+    (Unary::Trunc, f64::trunc),
+    (Unary::Round, f64::round_ties_even),
 ];
 
 /// Distance in units of the last place of an `f32`.
@@ -39,7 +42,7 @@ fn accurate_functions_on_f32() {
     let values: Vec<f32> =
         (-200..200).map(|n| n as f32 * 0.137).chain([-0.0, 1e-30, 1e30, f32::INFINITY, f32::NAN]).collect();
     let bits: Vec<u64> = values.iter().map(|v| u64::from(v.to_bits())).collect();
-    let found = run(&[(F32, &bits)], &[F32; 8], |b, v| {
+    let found = run(&[(F32, &bits)], &[F32; 11], |b, v| {
         FUNCTIONS.map(|(op, _)| unary(b, op, v[0]).expect("it exists")).to_vec()
     });
     for ((op, host), found) in FUNCTIONS.iter().zip(found) {
@@ -158,6 +161,7 @@ fn functions_that_do_not_exist_are_refused() {
         (Unary::Sqrt, I32),
         (Unary::Exp, I8),
         (Unary::Floor, U32),
+        (Unary::Round, I64),
         (Unary::Neg, Bool),
         (Unary::Not, F32),
     ];

@@ -161,6 +161,10 @@ pub(super) fn unary(op: UnaryOp, element: ElementType, a: u64) -> Option<u64> {
             UnaryOp::Neg => in_float(element, &[a], |v| -v[0], |v| -v[0]),
             UnaryOp::Abs => in_float(element, &[a], |v| v[0].abs(), |v| v[0].abs()),
             UnaryOp::Floor => in_float(element, &[a], |v| v[0].floor(), |v| v[0].floor()),
+            UnaryOp::Ceil => in_float(element, &[a], |v| -(-v[0]).floor(), |v| -(-v[0]).floor()),
+            UnaryOp::Trunc => {
+                in_float(element, &[a], |v| v[0].abs().floor().copysign(v[0]), |v| v[0].abs().floor().copysign(v[0]))
+            }
             UnaryOp::RoundEven => in_float(element, &[a], |v| v[0].round_ties_even(), |v| v[0].round_ties_even()),
             UnaryOp::Sqrt => in_float(element, &[a], |v| v[0].sqrt(), |v| v[0].sqrt()),
             UnaryOp::Recip => in_float(element, &[a], |v| 1.0 / v[0], |v| 1.0 / v[0]),
@@ -221,7 +225,7 @@ pub(super) fn binary(op: Binary, element: ElementType, a: u64, b: u64) -> Option
             Binary::MinNum => {
                 in_float(element, &v, |v| -maximum_number!(negated!(v)), |v| -maximum_number!(negated!(v)))
             }
-            Binary::Rem | Binary::And | Binary::Or | Binary::Xor => return None,
+            Binary::Rem | Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => return None,
         });
     }
     let (x, y) = (integer(element, a), integer(element, b));
@@ -237,6 +241,16 @@ pub(super) fn binary(op: Binary, element: ElementType, a: u64, b: u64) -> Option
         Binary::And => x & y,
         Binary::Or => x | y,
         Binary::Xor => x ^ y,
+        // An amount outside of the width leaves no bit: only the sign, to the right.
+        Binary::Shl if arithmetic => match u32::try_from(y) {
+            Ok(by) if by < 8 * element.bytes() => x << by,
+            _ => 0,
+        },
+        Binary::Shr if arithmetic => match u32::try_from(y) {
+            Ok(by) if by < 8 * element.bytes() => x.div_euclid(1 << by),
+            _ if x < 0 => -1,
+            _ => 0,
+        },
         _ => return None,
     };
     Some(result as u64 & mask(element))

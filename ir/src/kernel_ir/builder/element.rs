@@ -82,7 +82,7 @@ impl Builder {
         match op {
             UnaryOp::Not if element == Bool => return self.not(a),
             UnaryOp::Abs if matches!(element, U32 | U64) => return a,
-            UnaryOp::Floor | UnaryOp::RoundEven if element.is_integer() => return a,
+            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven if element.is_integer() => return a,
             _ => {}
         }
         self.pure(Op::Unary(op, a), Type::Element(element), Range::ALL, true)
@@ -98,6 +98,11 @@ impl Builder {
             let (a, b) = (self.cast(a, wide), self.cast(b, wide));
             let result = self.binary(op, a, b);
             return self.cast(result, element);
+        }
+        match op {
+            Binary::Shl => return self.shift_by(Shift::Left, a, b),
+            Binary::Shr => return self.shift_by(Shift::Right, a, b),
+            _ => {}
         }
         // false < true; a number is never NaN where there is no NaN.
         let op = match op {
@@ -255,6 +260,21 @@ impl Builder {
     /// A shift of an `i32`, `u32`, `i64` or `u64` by a `u32`.
     pub fn shift(&mut self, op: Shift, a: ValueId, amount: ValueId) -> ValueId {
         self.pure(Op::Shift(op, a, amount), self.ty(a), Range::ALL, true)
+    }
+
+    /// A shift by an amount of the same type, of which one that is negative, or too large, shifts everything out.
+    fn shift_by(&mut self, op: Shift, a: ValueId, amount: ValueId) -> ValueId {
+        let amount = match (self.kernel.value(amount).op, self.ty(amount).element()) {
+            // A negative one of 32 bits is too large as well once its sign is cut off.
+            (Op::Literal(bits), _) => self.literal(U32, bits.min(64)),
+            (_, Some(I64 | U64)) => {
+                let (unsigned, most) = (self.cast(amount, U64), self.literal(U64, 64));
+                let amount = self.binary(Binary::Min, unsigned, most);
+                self.cast(amount, U32)
+            }
+            _ => self.cast(amount, U32),
+        };
+        self.shift(op, a, amount)
     }
 
     /// High half of the product of two `i32`, `u32`, `i64` or `u64`.

@@ -239,8 +239,13 @@ impl Builder {
     // Placement.
 
     /// The innermost open region.
-    fn region(&self) -> RegionId {
+    pub fn region(&self) -> RegionId {
         self.open.last().copied().unwrap_or(Kernel::BODY)
+    }
+
+    /// Whether what stands in a region so far comes before everything that follows here.
+    pub fn is_open(&self, region: RegionId) -> bool {
+        self.open.contains(&region)
     }
 
     fn open_region(&mut self) {

@@ -46,7 +46,8 @@ pub(super) fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Ty
             let domain = match op {
                 UnaryOp::Neg | UnaryOp::Abs => arithmetic(ty) && ty != Type::PRED,
                 UnaryOp::Not => arithmetic(ty) && !float(ty),
-                UnaryOp::Floor | UnaryOp::RoundEven | UnaryOp::Sqrt | UnaryOp::Recip => float(ty),
+                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => float(ty),
+                UnaryOp::Sqrt | UnaryOp::Recip => float(ty),
                 _ => ty == Type::Element(F32),
             };
             domain && all(&[a], ty)
@@ -58,6 +59,8 @@ pub(super) fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Ty
                 Binary::MaxNum | Binary::MinNum => float(ty),
                 Binary::Rem => wide_integer(ty),
                 Binary::And | Binary::Or | Binary::Xor => wide_integer(ty) || ty == Type::PRED,
+                // A shift has an operation of its own, whose amount is a `u32`.
+                Binary::Shl | Binary::Shr => false,
             };
             domain && all(&[a, b], ty)
         }

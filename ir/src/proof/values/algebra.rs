@@ -338,6 +338,8 @@ impl Algebra {
         }
         let computed = known.and_then(|x| match op {
             UnaryOp::Floor => Some(x.floor()),
+            UnaryOp::Ceil => Some(x.ceil()),
+            UnaryOp::Trunc => Some(x.trunc()),
             UnaryOp::RoundEven => Some(x.round_ties_even()),
             UnaryOp::Sqrt => Some(rounded(ty, f64::sqrt(x), || f64::from((x as f32).sqrt()))),
             UnaryOp::Recip => Some(rounded(ty, 1.0 / x, || f64::from(1.0 / x as f32))),

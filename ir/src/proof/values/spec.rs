@@ -410,8 +410,10 @@ fn unary(algebra: &Algebra, op: Unary, ty: ElementType, x: i64) -> Known {
         Unary::Neg => Some(UnaryOp::Neg),
         Unary::Not => Some(UnaryOp::Not),
         Unary::Abs => Some(UnaryOp::Abs),
-        Unary::Floor if ty.is_integer() => return Some(x),
         Unary::Floor => Some(UnaryOp::Floor),
+        Unary::Ceil => Some(UnaryOp::Ceil),
+        Unary::Trunc => Some(UnaryOp::Trunc),
+        Unary::Round => Some(UnaryOp::RoundEven),
         Unary::Sqrt => Some(UnaryOp::Sqrt),
         _ => None,
     };

@@ -190,7 +190,7 @@ fn costs_are_as_documented() {
         check(name, host.operations);
     }
     assert_eq!(wrong, [], "counted operations that the table does not give");
-    for function in [Unary::Neg, Unary::Not, Unary::Abs, Unary::Floor] {
+    for function in [Unary::Neg, Unary::Not, Unary::Abs, Unary::Floor, Unary::Ceil, Unary::Trunc, Unary::Round] {
         assert_eq!(apply(function, &mut Host::<f32>::default(), 1.0), None);
     }
 }

@@ -14,7 +14,9 @@ pub fn exact(function: Unary, x: f64) -> f64 {
         Unary::Erf => erf(x),
         Unary::Sin | Unary::ApproxSin => x.sin(),
         Unary::Cos | Unary::ApproxCos => x.cos(),
-        Unary::Neg | Unary::Not | Unary::Abs | Unary::Floor => unreachable!("no math function"),
+        Unary::Neg | Unary::Not | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Trunc | Unary::Round => {
+            unreachable!("no math function")
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn int_binary(op: Binary, element: ElementType, x: i128, y: i128) -> 
         Binary::And => x & y,
         Binary::Or => x | y,
         Binary::Xor => x ^ y,
+        Binary::Shl | Binary::Shr => op.shifted(element, x, y).unwrap_or(0),
     };
     Ok(wrap(element, value))
 }
@@ -61,6 +62,11 @@ pub(super) fn range_binary(op: Binary, element: ElementType, a: &Range, b: &Rang
         Binary::Min | Binary::MinNum => Range::between(a.lo.min(b.lo), a.hi.min(b.hi)),
         Binary::And if element == ElementType::Bool => Range::between(a.lo & b.lo, a.hi & b.hi),
         Binary::Or if element == ElementType::Bool => Range::between(a.lo | b.lo, a.hi | b.hi),
-        Binary::Div | Binary::Rem | Binary::And | Binary::Or | Binary::Xor => all,
+        // A shift right by a known amount keeps the order.
+        Binary::Shr if b.single().is_some() => {
+            let shifted = |x| op.shifted(element, x, b.lo).unwrap_or(0);
+            Range::between(shifted(a.lo), shifted(a.hi))
+        }
+        Binary::Div | Binary::Rem | Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => all,
     })
 }

@@ -109,7 +109,7 @@ fn float_binary(op: Binary, format: Format, a: &[f64], b: &[f64]) -> Option<Vec<
                 less(x, y)
             }
         }),
-        Binary::Rem | Binary::And | Binary::Or | Binary::Xor => return None,
+        Binary::Rem | Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => return None,
     })
 }
 
@@ -160,7 +160,7 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
                 |x: f64, y: f64| rounding(format, x / y, || x as f32 / y as f32, || is_product(x / y, y, x), widen);
             corners(a, b, at).or_zero(zero).or_nan(nan)
         }
-        Binary::Rem | Binary::And | Binary::Or | Binary::Xor => return None,
+        Binary::Rem | Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => return None,
     };
     Some(result.or_nan(nan))
 }
@@ -332,15 +332,18 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -
     }
     let format = Format::of(element).ok_or_else(unsupported)?;
     // Exact operations stay exact.
-    if let (Column::Float(values), true) =
-        (a, matches!(op, Unary::Neg | Unary::Abs | Unary::Floor) || op == Unary::Sqrt && widen == Widen::No)
-    {
-        return Ok(Column::Float(match op {
-            Unary::Neg => map(values, |x| -x),
-            Unary::Abs => map(values, f64::abs),
-            Unary::Floor => map(values, f64::floor),
-            _ => map(values, |x| format.operate(|| x.sqrt(), || (x as f32).sqrt())),
-        }));
+    if let Column::Float(values) = a {
+        let exact = match op {
+            Unary::Neg => Some(map(values, |x| -x)),
+            Unary::Abs => Some(map(values, f64::abs)),
+            Unary::Sqrt if widen == Widen::No => {
+                Some(map(values, |x| format.operate(|| x.sqrt(), || (x as f32).sqrt())))
+            }
+            _ => op.rounding().map(|round| map(values, round)),
+        };
+        if let Some(exact) = exact {
+            return Ok(Column::Float(exact));
+        }
     }
     // The accurate functions give the same bits everywhere.
     let exact = |x: f64| if widen != Widen::No { None } else { math::exact(op, format, x) };
@@ -361,7 +364,6 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -
             Unary::Neg => Interval::between(-x.hi, -x.lo),
             Unary::Abs if x.lo <= 0.0 && x.hi >= 0.0 => Interval::between(0.0, greater(-x.lo, x.hi)),
             Unary::Abs => Interval::between(x.lo.abs().min(x.hi.abs()), x.lo.abs().max(x.hi.abs())),
-            Unary::Floor => Interval::between(x.lo.floor(), x.hi.floor()),
             Unary::Sqrt if x.hi < 0.0 => Interval::NAN,
             Unary::Sqrt => {
                 let root = |x: f64| rounding(format, x.sqrt(), || (x as f32).sqrt(), || false, widen);
@@ -369,7 +371,10 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -
                 root(low.lo).hull(root(low.hi)).clamp(-0.0, f64::INFINITY).or_nan(x.lo < 0.0)
             }
             Unary::Not => return None,
-            _ => math::function(op, format, x, &monotone)?,
+            _ => match op.rounding() {
+                Some(round) => Interval::between(round(x.lo), round(x.hi)),
+                None => math::function(op, format, x, &monotone)?,
+            },
         };
         Some(result.or_nan(x.nan))
     };

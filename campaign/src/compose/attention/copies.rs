@@ -1,0 +1,64 @@
+//! How tensors of attention come to shared memory.
+
+use super::{Attention, Heads};
+use crate::compose::products::Engine;
+
+impl Attention {
+    /// The copy of queries (0), keys or values: its axes, its clauses and its ops.
+    pub(super) fn copy(&self, n: usize) -> String {
+        let copied = self.copies[n];
+        let [name, rows, columns] = [["sq", "i", "d"], ["sk", "j", "d"], ["sv", "j", "e"]][n];
+        let batch = match (self.heads, n) {
+            (Heads::One, _) => "",
+            (Heads::Grouped(_), 1 | 2) => "g, ",
+            _ => "h, ",
+        };
+        let place = if n == 0 { "y.it".to_owned() } else { format!("m.{}", self.loop_of_blocks()) };
+        let ring = copied.ring.map_or(String::new(), |ring| format!(" ring({ring})"));
+        // Warpgroups read what threads write before they go on.
+        let via = match (copied.tma, self.engine) {
+            (true, _) => " via tma",
+            (false, Engine::Wgmma) => "",
+            (false, Engine::MmaSync) => " via cp_async",
+        };
+        let by = if self.roles.is_some() { " by load" } else { "" };
+        let size = self.sizes[usize::from(n == 2)];
+        let own = if n == 0 { self.tile()[1] } else { self.block };
+        let ops = match copied.tma {
+            true => boxes(copied.swizzle, (batch, rows, columns), size),
+            false => self.chunks(copied.swizzle, (rows, columns), [own, size]),
+        };
+        let tensor = self.tensors()[n];
+        format!("stage {name}[{batch}{rows}, {columns}] = {tensor} in shared at {place}{ring}{via}{by} {{ {ops} }}")
+    }
+
+    /// Chunks of 16 bytes that threads fetch: rows by all threads, with runs of a swizzle's length.
+    fn chunks(&self, swizzle: i64, (rows, columns): (&str, &str), [_, size]: [i64; 2]) -> String {
+        let threads = self.roles.map_or(self.threads(), |roles| 32 * roles.load);
+        let run = swizzle.max(16) / 2;
+        let mut ops = Vec::new();
+        let (mut along, mut runs) = (columns, None);
+        if size > run {
+            ops.push(format!("split {columns} by {run} -> wr, wx"));
+            (along, runs) = ("wx", Some("wr"));
+        }
+        ops.push(format!("split {along} by 8 -> wc, wv"));
+        let all: Vec<&str> = [rows].into_iter().chain(runs).chain(["wc"]).collect();
+        ops.push(format!("merge {} -> p", all.join(", ")));
+        ops.push(format!("split p by {threads} -> pr, t; bind t: thread; vectorize wv"));
+        let end = if swizzle > 0 { format!("] swizzle {swizzle}") } else { "]".to_owned() };
+        let order: Vec<&str> = runs.into_iter().chain([rows, "wc", "wv"]).collect();
+        ops.push(format!("layout [{}{end};", order.join(", ")));
+        ops.join("; ")
+    }
+}
+
+/// Boxes of the accelerator, and their layout.
+fn boxes(swizzle: i64, (batch, rows, columns): (&str, &str, &str), size: i64) -> String {
+    let run = swizzle.max(16) / 2;
+    let end = if swizzle > 0 { format!("swizzle {swizzle}") } else { String::new() };
+    match size > run {
+        true => format!("box {columns} by {run} -> cx, cb; layout [cx, {batch}{rows}, cb] {end};"),
+        false => format!("layout [{batch}{rows}, {columns}] {end};"),
+    }
+}

@@ -1,0 +1,151 @@
+//! Random decisions.
+
+use super::{Attention, Copied, Heads, Range, Reader, Roles, Scores, Sum, features};
+use crate::compose::ast::Type;
+use crate::compose::matrix::Pair;
+use crate::compose::products::Engine;
+use crate::rng::Rng;
+
+/// What makes the numbers of attention other ones than those of products.
+const ATTENTION: u64 = 0x6174_746e;
+
+/// Kernels that are drawn for a pair of features.
+const DRAWS: usize = 2000;
+
+/// The kernel of a case, drawn for two features if some are wanted, and what decides its sizes and data.
+pub fn attention(seed: u64, index: u64, wanted: Option<Pair>) -> (Attention, u64) {
+    let mut rng = Rng::of_case(seed ^ ATTENTION, index);
+    let has = |attention: &Attention, (a, b): Pair| {
+        let found = features::of(attention);
+        [a, b].iter().all(|feature| found.contains(feature) || features::OF_RUNS.contains(feature))
+    };
+    let mut drawn = draw(&mut rng);
+    for _ in 0..DRAWS {
+        if wanted.is_none_or(|pair| has(&drawn, pair)) {
+            break;
+        }
+        drawn = draw(&mut rng);
+    }
+    (drawn, rng.bits())
+}
+
+fn range(rng: &mut Rng) -> Range {
+    match rng.below(100) {
+        0..45 => Range::All,
+        45..70 => Range::Causal,
+        70..72 => Range::Before,
+        72..82 => Range::Aligned,
+        82..92 => Range::Late(rng.range(1, 5)),
+        _ => Range::LateCausal(rng.range(1, 5)),
+    }
+}
+
+fn scores(rng: &mut Rng) -> Scores {
+    match rng.below(100) {
+        0..40 => Scores::Plain,
+        40..55 => Scores::Scaled,
+        55..60 => Scores::Inline,
+        60..82 => Scores::Biased,
+        82..92 => Scores::OfTerms,
+        _ => Scores::Masked,
+    }
+}
+
+fn draw(rng: &mut Rng) -> Attention {
+    let engine = if rng.chance(65) { Engine::Wgmma } else { Engine::MmaSync };
+    let head = *rng.pick(&[16, 16, 16, 32, 32, 64, 96, 128]);
+    let width = if rng.chance(40) { head } else { *rng.pick(&[8, 16, 16, 24, 32, 64, 128]) };
+    let block = *rng.pick(&[16, 16, 32, 32, 48, 64, 80, 128]);
+    let min = rng.chance(20);
+    let roles = rng.chance(35).then(|| {
+        let registers = engine == Engine::Wgmma && rng.chance(30);
+        Roles {
+            load: if registers { 4 } else { *rng.pick(&[1, 1, 2, 4]) },
+            // A warpgroup starts at a multiple of four warps.
+            first: (engine == Engine::MmaSync || registers) && rng.chance(50),
+            registers,
+            alternate: engine == Engine::Wgmma && rng.chance(20),
+        }
+    });
+    let is_alternate = roles.is_some_and(|roles| roles.alternate);
+    let units = match engine {
+        _ if is_alternate => 1,
+        Engine::Wgmma => *rng.pick(&[1, 1, 1, 2]),
+        Engine::MmaSync => *rng.pick(&[1, 2, 4, 4]),
+    };
+    let (range, scores) = (range(rng), scores(rng));
+    let mut sums: Vec<Sum> = Vec::new();
+    if rng.chance(93) {
+        sums.push(Sum::Plain);
+    }
+    for (sum, chance) in [(Sum::Rounded, 5), (Sum::Twice, 15), (Sum::Weighted, 10), (Sum::Scored, 6)] {
+        if rng.chance(chance) {
+            sums.insert(rng.below(sums.len() + 1), sum);
+        }
+    }
+    let again = rng.chance(6).then_some(2);
+    let all = block * again.unwrap_or(1);
+    let same = rng.chance(10);
+    let heads = match rng.below(100) {
+        0..65 => Heads::One,
+        65..88 => Heads::Own,
+        _ => Heads::Grouped(rng.range(2, 3)),
+    };
+    // Warps multiply 16 columns at least, as they load them.
+    let width = if engine == Engine::MmaSync { (width + 15) / 16 * 16 } else { width };
+    let width = if same { head } else { width };
+    let sizes = [head, width];
+    let copied = |n: usize, rng: &mut Rng| {
+        let bytes = 2 * sizes[usize::from(n == 2)];
+        let swizzles: Vec<i64> = [128, 64, 32, 0].into_iter().filter(|s| *s == 0 || bytes % s == 0).collect();
+        let swizzle = if rng.chance(70) { swizzles[0] } else { *rng.pick(&swizzles) };
+        let ring = (n > 0 && rng.chance(75)).then(|| *rng.pick(&[1, 2, 2, 2, 3, 4]));
+        Copied { tma: rng.chance(if engine == Engine::Wgmma { 85 } else { 30 }), swizzle, ring }
+    };
+    let copies = [copied(0, rng), copied(1, rng), copied(2, rng)];
+    let literal = rng.chance(8).then(|| match rng.below(3) {
+        0 => all * rng.range(1, 3),
+        1 => all + 8,
+        _ => rng.range(5, 2 * all),
+    });
+    let is_inner = matches!(range, Range::Causal | Range::Before | Range::LateCausal(_));
+    let statistics = rng.chance(20);
+    let reader = match rng.below(100) {
+        0..60 => Reader::Quotient,
+        60..80 => Reader::All,
+        80..90 => Reader::Alone,
+        _ => Reader::Extreme,
+    };
+    if !statistics && matches!(reader, Reader::Alone | Reader::Extreme) {
+        sums.clear();
+    }
+    let before = rng.below(sums.len() + 1);
+    Attention {
+        engine,
+        ty: if rng.chance(60) { Type::Bf16 } else { Type::F16 },
+        min,
+        sizes,
+        block,
+        divides: rng.chance(45),
+        literal,
+        again,
+        rows: if rng.chance(10) { 2 } else { 1 },
+        units,
+        range,
+        square: rng.chance(if is_inner { 97 } else { 15 }),
+        scores,
+        held: [rng.chance(60), rng.chance(60), rng.chance(95)],
+        function: ["exp", "approx::exp", "approx::exp2", "approx::exp2"][rng.below(4)],
+        factor: rng.chance(60).then(|| *rng.pick(&["0.125", "0.18", "1.5", "2.0"])),
+        sums,
+        before,
+        heads,
+        same,
+        copies,
+        roles,
+        persistent: is_alternate || rng.chance(20),
+        reader,
+        narrow: rng.chance(30),
+        statistics,
+    }
+}

@@ -1,0 +1,265 @@
+//! What attention has.
+
+use std::collections::BTreeSet;
+
+use super::{Attention, Heads, Range, Reader, Scores, Sum};
+use crate::compose::ast::Type;
+use crate::compose::products::Engine;
+
+/// Every feature; the matrix has a row and a column for each.
+pub const FEATURES: &[&str] = &[
+    "wgmma",
+    "mma-sync",
+    "bf16",
+    "f16",
+    "max",
+    "min",
+    "head-16",
+    "head-64",
+    "head-96",
+    "head-128",
+    "other-width",
+    "columns-8",
+    "block-16",
+    "block-odd",
+    "block-128",
+    "divides",
+    "may-lack",
+    "literal",
+    "split-again",
+    "rows-more",
+    "units",
+    "causal",
+    "before-row",
+    "aligned",
+    "late",
+    "late-causal",
+    "square",
+    "plain",
+    "scaled",
+    "inline",
+    "biased",
+    "bias-of-terms",
+    "masked",
+    "scores-held",
+    "scores-read",
+    "exponentials-held",
+    "exponentials-read",
+    "rounded-read",
+    "exp",
+    "exp2",
+    "approx",
+    "factor",
+    "no-sum",
+    "one-sum",
+    "sums",
+    "product-first",
+    "product-between",
+    "sum-rounded",
+    "sum-weighted",
+    "sum-scored",
+    "heads",
+    "grouped",
+    "same-values",
+    "tma",
+    "cp-async",
+    "both-ways",
+    "no-ring",
+    "ring-1",
+    "ring",
+    "two-rings",
+    "swizzle-none",
+    "swizzle-small",
+    "swizzle-128",
+    "two-swizzles",
+    "roles",
+    "load-first",
+    "role-regs",
+    "alternate",
+    "persistent",
+    "quotient",
+    "all-read",
+    "product-alone",
+    "extreme-read",
+    "narrow",
+    "statistics",
+    "ragged",
+    "one-term",
+    "no-terms",
+    "infinite",
+    "no-scores",
+    "large",
+    "narrow-entry",
+    "wide-entry",
+    "scalar-entry",
+];
+
+/// Those that a launch has, and no kernel.
+pub const OF_RUNS: &[&str] =
+    &["ragged", "one-term", "no-terms", "infinite", "no-scores", "large", "narrow-entry", "wide-entry", "scalar-entry"];
+
+/// Features of which a kernel has one.
+const ONE_OF: &[&[&str]] = &[
+    &["wgmma", "mma-sync"],
+    &["bf16", "f16"],
+    &["max", "min"],
+    &["head-16", "head-64", "head-96", "head-128"],
+    &["block-16", "block-odd", "block-128"],
+    &["causal", "before-row", "aligned", "late", "late-causal"],
+    &["plain", "scaled", "inline", "biased", "bias-of-terms", "masked"],
+    &["scores-held", "scores-read"],
+    &["exponentials-held", "exponentials-read"],
+    &["exp", "exp2"],
+    &["no-sum", "one-sum", "sums"],
+    &["product-first", "product-between"],
+    &["heads", "grouped"],
+    &["quotient", "all-read", "product-alone", "extreme-read"],
+    &["divides", "may-lack", "literal"],
+];
+
+/// What two features are that no kernel has together, with the reason.
+const APART: &[(&str, &[&str], &str)] = &[
+    ("mma-sync", &["role-regs", "alternate"], "warps have neither"),
+    ("alternate", &["units"], "each of them is one unit"),
+    ("no-sum", &["quotient", "all-read", "product-between", "sum-rounded", "sum-weighted", "sum-scored"], "no sum"),
+    ("product-between", &["one-sum"], "two sums are around it"),
+    ("scores-held", &["plain", "inline"], "scores are the products"),
+    ("scores-read", &["plain", "inline"], "scores are the products"),
+    ("may-lack", &["sum-weighted", "sum-scored", "inline"], "refused: 0 times what is past the end"),
+    ("no-ring", &["two-rings"], "two have one"),
+    ("divides", &["ragged", "one-term"], "there are whole blocks"),
+    ("other-width", &["same-values"], "keys are values"),
+    ("columns-8", &["same-values"], "keys are values"),
+    ("inline", &["causal", "before-row", "aligned", "late-causal"], "refused: scores have no equation"),
+    ("sum-scored", &["causal", "before-row", "aligned", "late-causal"], "refused: sums multiply by scores"),
+];
+
+/// Why two features never meet, if they do not.
+pub fn apart(a: &str, b: &str) -> Option<&'static str> {
+    if a != b && ONE_OF.iter().any(|all| all.contains(&a) && all.contains(&b)) {
+        return Some("there is one of them");
+    }
+    let is_it = |row: &&(&str, &[&str], &str)| row.0 == a && row.1.contains(&b) || row.0 == b && row.1.contains(&a);
+    APART.iter().find(is_it).map(|row| row.2)
+}
+
+/// What a kernel has.
+pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    let mut add = |is_there: bool, feature: &'static str| {
+        if is_there {
+            found.insert(feature);
+        }
+    };
+    let Attention { sizes: [head, width], block, sums, copies, .. } = attention;
+    add(attention.engine == Engine::Wgmma, "wgmma");
+    add(attention.engine == Engine::MmaSync, "mma-sync");
+    add(attention.ty == Type::Bf16, "bf16");
+    add(attention.ty == Type::F16, "f16");
+    add(true, if attention.min { "min" } else { "max" });
+    for (size, feature) in [(16, "head-16"), (64, "head-64"), (96, "head-96"), (128, "head-128")] {
+        add(*head == size, feature);
+    }
+    add(head != width, "other-width");
+    add(*width == 8, "columns-8");
+    add(*block == 16, "block-16");
+    add(!(*block as u64).is_power_of_two(), "block-odd");
+    add(*block == 128, "block-128");
+    let (literal, divides) = (attention.literal.is_some(), attention.divides);
+    add(
+        true,
+        if literal {
+            "literal"
+        } else if divides {
+            "divides"
+        } else {
+            "may-lack"
+        },
+    );
+    add(attention.again.is_some(), "split-again");
+    add(attention.rows > 1, "rows-more");
+    add(attention.units > 1, "units");
+    match attention.range {
+        Range::All => {}
+        Range::Causal => add(true, "causal"),
+        Range::Before => add(true, "before-row"),
+        Range::Aligned => add(true, "aligned"),
+        Range::Late(_) => add(true, "late"),
+        Range::LateCausal(_) => add(true, "late-causal"),
+    }
+    add(attention.square, "square");
+    let scores = match attention.scores {
+        Scores::Plain => "plain",
+        Scores::Scaled => "scaled",
+        Scores::Inline => "inline",
+        Scores::Biased => "biased",
+        Scores::OfTerms => "bias-of-terms",
+        Scores::Masked => "masked",
+    };
+    add(true, scores);
+    let has_equation = !matches!(attention.scores, Scores::Plain | Scores::Inline);
+    add(has_equation, if attention.held[0] { "scores-held" } else { "scores-read" });
+    add(true, if attention.held[1] { "exponentials-held" } else { "exponentials-read" });
+    add(!attention.held[2], "rounded-read");
+    add(attention.function.ends_with("exp"), "exp");
+    add(attention.function.ends_with("exp2"), "exp2");
+    add(attention.function.starts_with("approx"), "approx");
+    add(attention.factor.is_some(), "factor");
+    add(true, ["no-sum", "one-sum", "sums"][sums.len().min(2)]);
+    add(attention.before == 0, "product-first");
+    add(attention.before > 0 && attention.before < sums.len(), "product-between");
+    add(sums.contains(&Sum::Rounded), "sum-rounded");
+    add(sums.contains(&Sum::Weighted), "sum-weighted");
+    add(sums.contains(&Sum::Scored), "sum-scored");
+    add(attention.heads == Heads::Own, "heads");
+    add(matches!(attention.heads, Heads::Grouped(_)), "grouped");
+    add(attention.same, "same-values");
+    let tma = copies.iter().filter(|copy| copy.tma).count();
+    add(tma > 0, "tma");
+    add(tma < 3, "cp-async");
+    add(tma > 0 && tma < 3, "both-ways");
+    let rings = [copies[1].ring, copies[2].ring];
+    add(rings.contains(&None), "no-ring");
+    add(rings.contains(&Some(1)), "ring-1");
+    add(rings.iter().flatten().any(|ring| *ring > 1), "ring");
+    add(rings[0] != rings[1] && !rings.contains(&None), "two-rings");
+    let swizzles = copies.map(|copy| copy.swizzle);
+    add(swizzles.contains(&0), "swizzle-none");
+    add(swizzles.iter().any(|s| [32, 64].contains(s)), "swizzle-small");
+    add(swizzles.contains(&128), "swizzle-128");
+    add(swizzles[1] != swizzles[2], "two-swizzles");
+    if let Some(roles) = attention.roles {
+        add(true, "roles");
+        add(roles.first, "load-first");
+        add(roles.registers, "role-regs");
+        add(roles.alternate, "alternate");
+    }
+    add(attention.persistent, "persistent");
+    let reader = match (attention.reader, sums.is_empty()) {
+        (Reader::Quotient, false) => "quotient",
+        (Reader::All, false) => "all-read",
+        (Reader::Extreme, _) => "extreme-read",
+        _ => "product-alone",
+    };
+    add(true, reader);
+    add(attention.narrow, "narrow");
+    add(attention.statistics, "statistics");
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_features() {
+        let of_table = APART.iter().flat_map(|row| row.1.iter().chain([&row.0]));
+        let all = of_table.chain(ONE_OF.iter().flat_map(|all| all.iter())).chain(OF_RUNS);
+        assert_eq!(all.filter(|n| !FEATURES.contains(n)).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let drawn: BTreeSet<_> =
+            (0..3000).flat_map(|n| of(&crate::compose::attention::attention(1, n, None).0)).collect();
+        assert_eq!(drawn.iter().filter(|n| !FEATURES.contains(n)).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let never = FEATURES.iter().filter(|n| !drawn.contains(*n) && !OF_RUNS.contains(n)).collect::<Vec<_>>();
+        assert_eq!(never, Vec::<&&str>::new());
+    }
+}

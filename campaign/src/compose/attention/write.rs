@@ -1,0 +1,281 @@
+//! The kernel that decisions say.
+
+use std::fmt;
+
+use super::{Attention, Heads, Range, Reader, Scores, Sum};
+use crate::compose::products::Engine;
+
+impl Sum {
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "l",
+            Self::Rounded => "lr",
+            Self::Twice => "lt",
+            Self::Weighted => "lw",
+            Self::Scored => "ls",
+        }
+    }
+
+    fn term(self, batch: &str, score: &str) -> String {
+        match self {
+            Self::Plain => format!("p[{batch}i, j]"),
+            Self::Rounded => format!("pb[{batch}i, j] as f32"),
+            Self::Twice => format!("p[{batch}i, j] * 2.0"),
+            Self::Weighted => format!("p[{batch}i, j] * w[j]"),
+            Self::Scored => format!("p[{batch}i, j] * {score}"),
+        }
+    }
+}
+
+impl Attention {
+    /// The loop around blocks.
+    pub(super) fn loop_of_blocks(&self) -> &'static str {
+        if self.again.is_some() { "jq" } else { "jo" }
+    }
+
+    /// The tensors of queries, keys and values.
+    pub(super) fn tensors(&self) -> [&'static str; 3] {
+        if self.same { ["q", "k", "k"] } else { ["q", "k", "v"] }
+    }
+
+    fn batch(&self) -> &'static str {
+        if self.heads == Heads::One { "" } else { "h, " }
+    }
+
+    /// The element of keys and values that belongs to a row.
+    fn group(&self) -> String {
+        match self.heads {
+            Heads::One => String::new(),
+            Heads::Own => "h, ".to_owned(),
+            Heads::Grouped(n) => format!("h / {n}, "),
+        }
+    }
+
+    /// The numbers of rows and of terms.
+    fn extents(&self) -> [String; 2] {
+        let terms = self.literal.map_or("N".to_owned(), |n| n.to_string());
+        let rows = if self.square { terms.clone() } else { "M".to_owned() };
+        [rows, terms]
+    }
+
+    fn range(&self) -> String {
+        let [rows, terms] = self.extents();
+        match self.range {
+            Range::All => String::new(),
+            Range::Causal => " in 0..=i".to_owned(),
+            Range::Before => " in 0..i".to_owned(),
+            Range::Aligned => format!(" in 0..{terms} - {rows} + i + 1"),
+            Range::Late(n) => format!(" in {n}..{terms}"),
+            Range::LateCausal(n) => format!(" in {n}..=i"),
+        }
+    }
+
+    fn signature(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ty = self.ty.name();
+        let [head, width] = self.sizes;
+        let [rows, terms] = self.extents();
+        let (batch, group) = match self.heads {
+            Heads::One => ("", String::new()),
+            Heads::Own => ("H, ", "H, ".to_owned()),
+            Heads::Grouped(_) => ("H, ", "G, ".to_owned()),
+        };
+        let mut inputs = Vec::new();
+        inputs.push(format!("q: {ty}[{batch}{rows}, {head}]"));
+        inputs.push(format!("k: {ty}[{group}{terms}, {head}]"));
+        if !self.same {
+            inputs.push(format!("v: {ty}[{group}{terms}, {width}]"));
+        }
+        if self.scores == Scores::Biased {
+            inputs.push(format!("b: f32[{batch}{rows}, {terms}]"));
+        }
+        if self.scores == Scores::OfTerms {
+            inputs.push(format!("b: f32[{terms}]"));
+        }
+        if self.sums.contains(&Sum::Weighted) {
+            inputs.push(format!("w: f32[{terms}]"));
+        }
+        let output = if self.narrow { ty } else { "f32" };
+        let statistics = if self.statistics { format!(", z: f32[{batch}{rows}]") } else { String::new() };
+        write!(f, "kernel Attention({}) -> (y: {output}[{batch}{rows}, {width}]{statistics})", inputs.join(", "))?;
+        let mut facts = Vec::new();
+        if self.literal.is_none() {
+            if self.divides {
+                facts.push(format!("N % {} == 0", self.block * self.again.unwrap_or(1)));
+            }
+            if self.least() > 0 {
+                facts.push(format!("N >= {}", self.least()));
+            }
+        }
+        if self.is_triangle() && !self.square {
+            facts.push(format!("M <= {terms}"));
+        }
+        if let Heads::Grouped(n) = self.heads {
+            facts.push(format!("H <= {n} * G"));
+        }
+        if facts.is_empty() { writeln!(f, " {{") } else { writeln!(f, " where {} {{", facts.join(", ")) }
+    }
+
+    fn equations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (h, g, range) = (self.batch(), self.group(), self.range());
+        let [q, k, v] = self.tensors();
+        let by_warps = self.engine == Engine::MmaSync;
+        if by_warps {
+            let own = if self.heads == Heads::One { "" } else { "h, " };
+            writeln!(f, "    fq[{own}i, d] = {q}[{h}i, d];")?;
+            writeln!(f, "    fk[{own}j, d] = {k}[{g}j, d];")?;
+            writeln!(f, "    fv[{own}e, j] = {v}[{g}j, e];")?;
+            writeln!(f, "    s[{h}i, j] = dot(|d| fq[{h}i, d] * fk[{h}j, d]);")?;
+        } else {
+            writeln!(f, "    s[{h}i, j] = dot(|d| {q}[{h}i, d] * {k}[{g}j, d]);")?;
+        }
+        let own = format!("x[{h}i, j]");
+        let equation = match self.scores {
+            Scores::Plain | Scores::Inline => None,
+            Scores::Scaled => Some(format!("0.5 * s[{h}i, j]")),
+            Scores::Biased => Some(format!("s[{h}i, j] + b[{h}i, j]")),
+            Scores::OfTerms => Some(format!("s[{h}i, j] + b[j]")),
+            Scores::Masked => {
+                let none = if self.min { "inf" } else { "-inf" };
+                Some(format!("if j <= i + 3 {{ s[{h}i, j] }} else {{ {none} }}"))
+            }
+        };
+        if let Some(value) = &equation {
+            writeln!(f, "    {own} = {value};")?;
+        }
+        let score = match self.scores {
+            Scores::Plain => format!("s[{h}i, j]"),
+            Scores::Inline => format!("s[{h}i, j] * 2.0"),
+            _ => own,
+        };
+        writeln!(f, "    m[{h}i] = {}(|j{range}| {score});", if self.min { "min" } else { "max" })?;
+        let difference = match self.min {
+            true => format!("m[{h}i] - {score}"),
+            false => format!("{score} - m[{h}i]"),
+        };
+        let argument = self.factor.map_or(difference.clone(), |factor| format!("{factor} * ({difference})"));
+        writeln!(f, "    p[{h}i, j] = {}({argument});", self.function)?;
+        writeln!(f, "    pb[{h}i, j] = p[{h}i, j] as {};", self.ty.name())?;
+        for sum in &self.sums {
+            writeln!(f, "    {}[{h}i] = online sum(|j{range}| {});", sum.name(), sum.term(h, &score))?;
+        }
+        let value = if by_warps { format!("fv[{h}e, j]") } else { format!("{v}[{g}j, e]") };
+        writeln!(f, "    a[{h}i, e] = online dot(|j{range}| pb[{h}i, j] * {value});")?;
+        let product = format!("a[{h}i, e]");
+        let sums: Vec<String> = self.sums.iter().map(|sum| format!("{}[{h}i]", sum.name())).collect();
+        let all = sums.join(" + ");
+        let output = match (self.reader, &sums[..]) {
+            (Reader::Quotient, [first]) => format!("{product} / {first}"),
+            (Reader::Quotient, [first, rest @ ..]) => format!("{product} / {first} + {}", rest.join(" + ")),
+            (Reader::All, [_, ..]) => format!("{product} + ({all} + m[{h}i])"),
+            (Reader::Extreme, _) => format!("{product} + m[{h}i]"),
+            _ => product,
+        };
+        let narrow = if self.narrow { format!(" as {}", self.ty.name()) } else { String::new() };
+        writeln!(f, "    y[{h}i, e] = ({output}){narrow};")?;
+        if self.statistics {
+            let sum = if sums.is_empty() { String::new() } else { format!(" + log({all})") };
+            writeln!(f, "    z[{h}i] = m[{h}i]{sum};")?;
+        }
+        Ok(())
+    }
+
+    fn schedules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (engine, unit, [own, tile]) = (self.engine.word(), self.engine.unit(), self.tile());
+        let by = if self.roles.is_some() { " by math" } else { "" };
+        let h = self.batch();
+        let several = self.units > 1;
+        let (cut, w, i) = match several {
+            true => (format!("split i by {own} -> w, i1; bind w: {unit}; "), "w, ", "i1"),
+            false => (String::new(), "", "i"),
+        };
+        let rows = match several {
+            true => format!("split i by {tile} -> it, i2; split i2 by {own} -> w, i1; bind w: {unit};"),
+            false => format!("split i by {tile} -> it, i1;"),
+        };
+        let rows = format!("{rows} bind {h}it: grid;");
+        writeln!(
+            f,
+            "    schedule y{by} {{ {rows} reorder {h}it, {w}i1, e; fragment (i1, e) by {engine}; vectorize e_p; }}"
+        )?;
+        if self.statistics {
+            writeln!(f, "    schedule z at y.it{by} {{ {rows} reorder {h}it, {w}i1; fragment (i1) by {engine}; }}")?;
+        }
+        let blocks = match self.again {
+            Some(n) => format!("split j by {} -> jo, j1; split jo by {n} -> jp, jq; reorder jp, jq, ", self.block),
+            None => format!("split j by {} -> jo, j1; reorder jo, ", self.block),
+        };
+        let mut sums: Vec<&str> = self.sums.iter().map(|sum| sum.name()).collect();
+        sums.insert(self.before.min(sums.len()), "a");
+        let over = self.loop_of_blocks();
+        writeln!(
+            f,
+            "    schedule m in registers at y.it{by} {{ {cut}{blocks}{w}{i}, j1; fragment ({i}, j1) by {engine}; online m -> {} over {over}; }}",
+            sums.join(", ")
+        )?;
+        let at = format!("at m.{over}{by}");
+        let steps = |columns: &str, terms: &str| match self.engine {
+            Engine::Wgmma => format!("mma ({i}, {columns}, {terms}) by wgmma;"),
+            Engine::MmaSync => format!(
+                "split {terms} by 16 -> {terms}k, {terms}i; reorder {terms}k, {w}{i}, {columns}, {terms}i; \
+                 unroll {terms}k; mma ({i}, {columns}, {terms}i) by mma_sync;"
+            ),
+        };
+        writeln!(f, "    schedule a in registers {at} {{ {cut}{} }}", steps("e", "j"))?;
+        let has_equation = !matches!(self.scores, Scores::Plain | Scores::Inline);
+        let held = [("x", self.held[0] && has_equation), ("p", self.held[1]), ("pb", self.held[2])];
+        for (name, _) in held.iter().filter(|held| held.1) {
+            writeln!(f, "    schedule {name} in registers {at} {{ {cut}fragment ({i}, j) by {engine}; }}")?;
+        }
+        writeln!(f, "    schedule s in registers {at} {{ {cut}{} }}", steps("j", "d"))?;
+        if self.engine == Engine::MmaSync {
+            let per = if several { " per warp" } else { "" };
+            for (name, rows, columns, place) in
+                [("fq", "i", "d", "s.dk"), ("fk", "j", "d", "s.dk"), ("fv", "e", "j", "a.jk")]
+            {
+                writeln!(
+                    f,
+                    "    schedule {name} in registers{per} at {place}{by} {{ fragment ({rows}, {columns}) by mma_sync; }}"
+                )?;
+            }
+        }
+        (0..if self.same { 2 } else { 3 }).try_for_each(|n| writeln!(f, "    {}", self.copy(n)))
+    }
+
+    fn launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut items = Vec::new();
+        if self.persistent {
+            items.push("persistent".to_owned());
+        }
+        if let Some(roles) = self.roles {
+            let registers = |n: usize| match (roles.registers, n) {
+                (false, _) => "",
+                (true, 0) => " regs(40)",
+                (true, _) => " regs(232)",
+            };
+            let load = match roles.load {
+                4 => "warpgroup".to_owned(),
+                1 => "warp".to_owned(),
+                n => format!("{n} warp"),
+            };
+            let (count, turns) = if roles.alternate { (2, " alternate") } else { (self.units, "") };
+            let load = format!("load: {load}{}", registers(0));
+            let math = format!("math: {count} {}{turns}{}", self.engine.unit(), registers(1));
+            items.push(match roles.first {
+                true => format!("roles {{ {load}, {math} }}"),
+                false => format!("roles {{ {math}, {load} }}"),
+            });
+        }
+        if items.is_empty() { Ok(()) } else { writeln!(f, "    launch {};", items.join(", ")) }
+    }
+}
+
+impl fmt::Display for Attention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.signature(f)?;
+        self.equations(f)?;
+        self.launch(f)?;
+        self.schedules(f)?;
+        writeln!(f, "}}")
+    }
+}
