@@ -13,7 +13,7 @@ schedule! {
     pub kernel Attention(q: bf16[H, S, 128], k: bf16[H, T, 128], v: bf16[H, T, 128]) -> (o: bf16[H, S, 128]) {
         s[h, i, j]  = dot(|d| q[h, i, d] * k[h, j, d]);
         m[h, i]     = max(|j| s[h, i, j]);
-        p[h, i, j]  = approx::exp2(0.127_517_43 * (s[h, i, j] - m[h, i]));      // log₂ e / √128
+        p[h, i, j]  = approx::exp2(fma(0.127_517_43, s[h, i, j], -0.127_517_43 * m[h, i])); // log₂ e / √128
         pb[h, i, j] = p[h, i, j] as bf16;
         l[h, i]     = online sum(|j| p[h, i, j]);
         a[h, i, e]  = online dot(|j| pb[h, i, j] * v[h, j, e]);
@@ -37,7 +37,7 @@ schedule! {
             fragment (i1, j1) by wgmma;             // lanes of a row combine what they have
             online m -> l, a over jo;
         }
-        schedule a  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, e, j) by wgmma; }
+        schedule a  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, e, j) by wgmma inflight(1); }
         schedule pb in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
         schedule p  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
         schedule s  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, j, d) by wgmma; }

@@ -12,7 +12,7 @@ schedule! {
     -> (o: bf16[4 * G, S, 128], lse: f32[4 * G, S]) {
         s[h, i, j]  = dot(|d| q[h, i, d] * k[h / 4, j, d]);
         m[h, i]     = max(|j in 0..=i| s[h, i, j]);
-        p[h, i, j]  = approx::exp2(0.127_517_43 * (s[h, i, j] - m[h, i]));      // log₂ e / √128
+        p[h, i, j]  = approx::exp2(fma(0.127_517_43, s[h, i, j], -0.127_517_43 * m[h, i])); // log₂ e / √128
         pb[h, i, j] = p[h, i, j] as bf16;
         l[h, i]     = online sum(|j in 0..=i| p[h, i, j]);
         a[h, i, e]  = online dot(|j in 0..=i| pb[h, i, j] * v[h / 4, j, e]);
@@ -44,7 +44,7 @@ schedule! {
             fragment (i1, j1) by wgmma;
             online m -> l, a over jo;
         }
-        schedule a  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, e, j) by wgmma; }
+        schedule a  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, e, j) by wgmma inflight(1); }
         schedule pb in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
         schedule p  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
         schedule s  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, j, d) by wgmma; }
@@ -69,7 +69,7 @@ schedule! {
     pub kernel Decode(q: bf16[H, S, 64], k: bf16[H, T, 64], v: bf16[H, T, 64]) -> (o: bf16[H, S, 64]) {
         s[h, i, j]  = dot(|d| q[h, i, d] * k[h, j, d]);
         m[h, i]     = max(|j| s[h, i, j]);
-        p[h, i, j]  = approx::exp2(0.180_336_88 * (s[h, i, j] - m[h, i]));      // log₂ e / √64
+        p[h, i, j]  = approx::exp2(fma(0.180_336_88, s[h, i, j], -0.180_336_88 * m[h, i])); // log₂ e / √64
         pb[h, i, j] = p[h, i, j] as bf16;
         l[h, i]     = online sum(|j| p[h, i, j]);
         a[h, i, e]  = online dot(|j| pb[h, i, j] * v[h, j, e]);
@@ -108,7 +108,7 @@ schedule! {
         fv[e, j] = v[j, e];
         s[i, j]  = dot(|d| fq[i, d] * fk[j, d]);
         m[i]     = max(|j| s[i, j]);
-        p[i, j]  = approx::exp2(0.180_336_88 * (s[i, j] - m[i]));
+        p[i, j]  = approx::exp2(fma(0.180_336_88, s[i, j], -0.180_336_88 * m[i]));
         pb[i, j] = p[i, j] as bf16;
         l[i]     = online sum(|j| p[i, j]);
         a[i, e]  = online dot(|j| pb[i, j] * fv[e, j]);

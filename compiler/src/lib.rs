@@ -380,6 +380,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             fragment,
             multiplied: false,
             zero_along: Vec::new(),
+            behind: None,
             stored,
             is_of_groups: false,
         });

@@ -225,6 +225,20 @@ pub enum Compare {
     Ge,
 }
 
+impl Compare {
+    /// The same comparison of b with a.
+    #[must_use]
+    pub const fn mirrored(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            Self::Eq | Self::Ne => self,
+        }
+    }
+}
+
 /// A reduction's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {

@@ -7,6 +7,7 @@ use crate::support::{finished, runs, tried};
 use tilewright::__private::{Arg, DynamicTensor, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::{Device, EmulatorOptions};
+use tilewright_compiler::diag::Code;
 
 /// One warpgroup, blocks of 16 terms: parameters, scores from those of q and k, other sums, and who does what.
 fn attention(parameters: &str, scores: &str, y: &str, ops: &str, more: &str) -> String {
@@ -98,6 +99,11 @@ fn rows_are_written_once() {
             "schedule z at y.it { split i by 64 -> it, i1; bind it: grid; fragment (i1) by wgmma; }\nschedule m in",
         );
     tried(&source, &[&[1, 16], &[70, 48], &[3, 0]], 1);
+    // Of the product's elements in a row the lane that writes has the first.
+    let with = |column: &str| source.replace("+ log(l[i])", &format!("+ a[i, {column}]"));
+    tried(&with("0"), &[&[1, 16], &[70, 48]], 1);
+    let Err((codes, report)) = finished(&with("3")) else { panic!("accepted") };
+    assert_eq!(codes, [Code::TW0707], "{report}");
 }
 
 /// Four heads of queries have the keys and values of one.
@@ -128,23 +134,108 @@ fn heads_share_keys() {
             stage sv[g, j, e] = v in shared at m.jo ring(2) via tma by load { layout [g, j, e] swizzle 32; }
         }";
     tried(source, &[&[1, 70, 33], &[2, 1, 5]], 1);
+    // Those that take tiles in turn are a block behind, each in its own.
+    let behind = source.replace("mma (i, e, j) by wgmma", "mma (i, e, j) by wgmma inflight(1)");
+    tried(&behind, &[&[1, 70, 33], &[2, 1, 5]], 2);
 }
+
+/// The same with roles: two warpgroups multiply, another warp copies; `items` of the launch.
+fn with_roles(source: &str, items: &str) -> String {
+    source
+        .replace(
+            "schedule y {",
+            &format!("launch {items}roles {{ math: 2 warpgroup, load: warp }};\nschedule y by math {{"),
+        )
+        .replace(
+            "split i by 64 -> it, i1; bind it: grid; reorder it, i1, e;",
+            "split i by 128 -> it, i2; split i2 by 64 -> w, i1; bind w: warpgroup; bind it: grid; reorder it, w, i1, e;",
+        )
+        .replace("at y.it {", "at y.it by math { split i by 64 -> w, i1; bind w: warpgroup;")
+        .replace("at m.jo {", "at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup;")
+        .replace("mma (i,", "mma (i1,")
+        .replace("fragment (i,", "fragment (i1,")
+        .replace("via tma", "via tma by load")
+}
+
+/// How a row runs in one of these.
+const OPS_WITH_ROLES: &str = "reorder jo, w, i1, j1; fragment (i1, j1) by wgmma;";
 
 /// Roles, two warpgroups, and tiles that blocks take in turn.
 #[test]
 fn roles_hand_blocks_over() {
-    let roles = |items: &str| {
-        attention("", SCORES, Y, "reorder jo, w, i1, j1; fragment (i1, j1) by wgmma;", HELD)
-            .replace("schedule y {", &format!("launch {items}roles {{ math: 2 warpgroup, load: warp }};\nschedule y by math {{"))
-            .replace("split i by 64 -> it, i1; bind it: grid; reorder it, i1, e;", "split i by 128 -> it, i2; split i2 by 64 -> w, i1; bind w: warpgroup; bind it: grid; reorder it, w, i1, e;")
-            .replace("at y.it {", "at y.it by math { split i by 64 -> w, i1; bind w: warpgroup;")
-            .replace("at m.jo {", "at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup;")
-            .replace("mma (i,", "mma (i1,")
-            .replace("fragment (i,", "fragment (i1,")
-            .replace("via tma", "via tma by load")
-    };
+    let roles = |items: &str| with_roles(&attention("", SCORES, Y, OPS_WITH_ROLES, HELD), items);
     tried(&roles(""), &[&[130, 48], &[1, 16]], 2);
     tried(&roles("persistent, "), &[&[300, 48], &[7, 0]], 2);
+}
+
+/// The product of a block is under way while the next one's scores are computed.
+#[test]
+fn a_product_is_a_block_behind() {
+    let behind = |source: &str, items: &str| {
+        with_roles(source, items).replace("mma (i1, e, j) by wgmma", "mma (i1, e, j) by wgmma inflight(1)")
+    };
+    let plain = |more: &str| attention("", SCORES, Y, OPS_WITH_ROLES, more);
+    let ragged = |source: String| source.replace("where N % 16 == 0", "");
+    let sizes: &[&[i64]] = &[&[130, 48], &[1, 16], &[3, 0], &[64, 32]];
+    let compiled = tried(&behind(&plain(HELD), ""), sizes, 2);
+    // Scores are awaited alone, but in the first iteration; what is behind, before its factor is computed again and
+    // after the last block.
+    let text = compiled.entries[0].kernel.to_string();
+    let awaited = |pending: u32| text.matches(&format!("await all but {pending} commits of products")).count();
+    assert_eq!((awaited(1), awaited(0)), (2, 3), "{text}");
+    // What is between is computed where it is read: then all of it is after the wait.
+    tried(&behind(&ragged(plain("")), ""), &[&[66, 35], &[2, 16], &[3, 0], &[1, 1], &[65, 17]], 1);
+    tried(&behind(&ragged(plain(HELD)), "persistent, "), &[&[300, 50], &[7, 1], &[300, 5]], 2);
+    // Rings of one slot and of three.
+    let rings = plain(HELD).replace("k in shared at m.jo ring(2)", "k in shared at m.jo ring(3)");
+    let rings = rings.replace("v in shared at m.jo ring(2)", "v in shared at m.jo");
+    tried(&behind(&rings, ""), &[&[130, 96], &[1, 16]], 2);
+    // Terms up to the row: tiles have different numbers of blocks, and rows of a tile end in different ones.
+    let causal = attention("", "x[i, j] = s[i, j];", Y, OPS_WITH_ROLES, "").replace("x[i, j]", "s[i, j]");
+    let causal = ragged(causal).replace("s[i, j] = s[i, j];", "").replace("M, 16]", "N, 16]").replace("M, 8]", "N, 8]");
+    let of = |source: String, of: &str| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in 0..=i|"));
+    let causal = ["max", "online sum", "online dot"].into_iter().fold(causal, of);
+    tried(&behind(&causal, ""), &[&[150], &[1], &[33]], 2);
+    tried(&behind(&causal, "persistent, "), &[&[300]], 1);
+}
+
+/// What stands in the way of a product that is a block behind.
+#[test]
+fn products_behind_are_refused_where_they_cannot_be() {
+    let source = with_roles(&attention("", SCORES, Y, OPS_WITH_ROLES, HELD), "");
+    let source = source.replace("mma (i1, e, j) by wgmma", "mma (i1, e, j) by wgmma inflight(1)");
+    let refused = |source: &str, word: &str| {
+        let Err((codes, report)) = finished(source) else { panic!("accepted:\n{source}") };
+        assert_eq!(codes, [Code::TW0801], "{source}\n{report}");
+        assert!(report.contains(word), "{word}:\n{report}");
+    };
+    // The copy is the role's own, another reader's as well, or stands around the loop.
+    refused(
+        &source.replace(
+            "stage sv[j, e] = v in shared at m.jo ring(2) via tma by load",
+            "stage sv[j, e] = v in shared at m.jo ring(2) via tma by math",
+        ),
+        "another role",
+    );
+    refused(
+        &source.replace("x[i, j] = 0.125 * s[i, j];", "x[i, j] = 0.125 * s[i, j] + v[j, 3] as f32;"),
+        "another role",
+    );
+    // There is nothing to be under way with.
+    refused(
+        &source.replace(
+            "mma (i1, j, d) by wgmma;",
+            "split d by 8 -> do, di; reorder do, w, i1, j, di; mma (i1, j, di) by wgmma;",
+        ),
+        "",
+    );
+    refused(
+        &source
+            .replace("online m ->", "unroll jo; online m ->")
+            .replace("N % 16 == 0", "N == 64")
+            .replace(" ring(2)", ""),
+        "computed anew",
+    );
 }
 
 /// One product has the rows of heads, with 16-bit floats.

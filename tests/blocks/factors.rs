@@ -180,6 +180,14 @@ fn factors_that_threads_make() {
     }
 }
 
+/// A factor that would be NaN past the end of its terms is 0 there, although nothing of it is read from memory.
+#[test]
+fn factors_past_their_end_are_zero() {
+    let source = chain("bf16", "s[i, j] * log((N - j) as f32)");
+    // Sizes are M, D, N, E.
+    runs(&source, &accepted(&source), &[&[70, 16, 33, 8], &[1, 8, 1, 8], &[64, 8, 128, 16]], 2);
+}
+
 #[test]
 fn what_stands_between_chained_products_is_missed() {
     let tried = all_is_noticed(&accepted(&chain("bf16", "s[i, j]")), &[&[64, 136, 130, 64]]);

@@ -237,6 +237,34 @@ fn rows_of_all_kinds_are_what_the_equations_say() {
     }
 }
 
+/// Arguments that are one step with the product: what is taken off is rounded, k·u is not. Rows of numbers whose
+/// products round by more than 1 are left open.
+#[test]
+fn products_fused_with_the_difference_are_corrected_by_rounded_ones() {
+    let of = [
+        ("f32", MAX, "approx::exp2(fma(0.733, x[i, j], -0.733 * m[i]))"),
+        ("f32", MAX, "exp(fma(x[i, j], 1.37, -(m[i] * 1.37)))"),
+        ("f32", "min(|j| x[i, j])", "approx::exp(fma(-0.2, x[i, j], 0.2 * m[i]))"),
+        ("f32", MAX, "exp(0.5 * fma(0.3, x[i, j], -0.3 * m[i]))"),
+        ("f64", MAX, "exp(fma(0.1, x[i, j], -0.1 * m[i]))"),
+    ];
+    for (ty, extreme, exp) in of {
+        let kernel = accepted(&weighted(ty, extreme, exp, WARPS, ""));
+        let info = kernel.info.as_ref().expect("no error");
+        let ty = if ty == "f64" { ElementType::F64 } else { ElementType::F32 };
+        for n in [4, 128, 300] {
+            let mut rows: Vec<Vec<f64>> = rows(n).into_iter().map(|(_, row)| row).collect();
+            // Extremes that grow, and are rounded by up to a half.
+            let from = if ty == ElementType::F64 { 4.0e15 } else { 7.0e6 };
+            rows.push((0..n).map(|j| from + (j * 7 % 31) as f64).collect());
+            rows.push((0..n).map(|j| (j as f64 - n as f64) * from / n as f64).collect());
+            run(info, ty, &rows, &|at| (at % 7) as f64 - 2.5);
+            rows.iter_mut().for_each(|row| row.reverse());
+            run(info, ty, &rows, &|at| (at % 5) as f64 * 0.125);
+        }
+    }
+}
+
 /// What may overflow on the way is not promised; what must not is.
 #[test]
 fn weights_that_overflow_are_left_open() {

@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
+
 use crate::support::finished;
 
 /// A program of the assembler's package; none if `PTXAS` does not say where that is.
@@ -96,45 +99,118 @@ fn roles_that_fetch_are_assembled() {
     std::fs::remove_dir_all(&folder).expect("it is removed");
 }
 
-/// The instructions of the loop around the first product of a listing: from the label that a branch after the last one
-/// goes back to.
+/// The instructions of the smallest loop of a listing that has products: from the label that a branch goes back to.
 fn main_loop(listing: &str) -> Vec<&str> {
     // Encodings stand between instructions.
     let lines: Vec<&str> = listing.lines().filter(|line| !line.trim_start().starts_with("/* 0x")).collect();
-    let products: Vec<usize> = (0..lines.len()).filter(|n| lines[*n].contains("HGMMA")).collect();
-    let (first, last) = (products[0], products[products.len() - 1]);
     let label = |name: &str| lines.iter().position(|line| line.trim() == format!("{name}:"));
-    let back = (last..lines.len()).find_map(|n| {
+    let loops = (0..lines.len()).filter(|n| lines[*n].contains("BRA")).filter_map(|n| {
         let target = lines[n].split_once("`(")?.1.split_once(')')?.0;
-        label(target).filter(|at| *at < first && lines[n].contains("BRA")).map(|at| (at, n))
+        label(target).filter(|at| *at < n).map(|at| &lines[at..=n])
     });
-    let (from, to) = back.unwrap_or_else(|| panic!("no loop:\n{listing}"));
-    lines[from..=to].iter().copied().filter(|line| line.contains("/*")).collect()
+    let own = loops.filter(|inside| inside.iter().any(|line| line.contains("HGMMA"))).min_by_key(|inside| inside.len());
+    let own = own.unwrap_or_else(|| panic!("no loop:\n{listing}"));
+    own.iter().copied().filter(|line| line.contains("/*")).collect()
 }
 
-/// The product of the example: nothing is spilled, no product waits for another one, and its main loop has little
-/// beside its four products. Descriptors are in registers that the lanes share; there is no arithmetic of predicates
-/// and of addresses in 64 bits.
-#[test]
-fn products_follow_each_other() {
-    let (Some(ptxas), Some(disassembler)) = (tool("ptxas"), tool("nvdisasm")) else { return };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("products_{}", std::process::id()));
+/// The machine code of a kernel: nothing is spilled, and no product waits for another one; none without the assembler.
+fn machine_code(name: &str, text: &str) -> Option<String> {
+    let (ptxas, disassembler) = (tool("ptxas")?, tool("nvdisasm")?);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let path = xtask::root().join("examples/gemm.rs");
-    let source = tilewright_cli::source::SourceFile::read(&path.to_string_lossy()).expect("an example");
-    let gemm = source.kernels().next().expect("a kernel");
-    let text = &gemm.kernel.info.as_ref().expect("no error").ptx.text;
-    let (ptx, code) = (folder.join("gemm.ptx"), folder.join("gemm.cubin"));
+    let (ptx, code) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
     std::fs::write(&ptx, text.as_bytes()).expect("it is written");
     let log = run(Command::new(&ptxas).args(["-v", "-arch=sm_90a", "-o"]).arg(&code).arg(&ptx));
     // C75xx: products that wait for each other, and registers of roles that are not honoured.
     assert!(!["C75", "serialized", "injected", "setmaxnreg"].iter().any(|word| log.contains(word)), "{log}");
     assert!(!log.lines().any(|l| l.contains("spill") && !l.contains(" 0 bytes spill stores, 0 bytes spill")), "{log}");
     let listing = run(Command::new(&disassembler).arg("-c").arg(&code));
+    std::fs::remove_dir_all(&folder).expect("it was there");
+    Some(listing)
+}
+
+fn read_example(file: &str) -> String {
+    std::fs::read_to_string(xtask::root().join("examples").join(file)).expect("an example")
+}
+
+/// The same of a kernel of an example.
+fn of_example(file: &str, name: &str) -> Option<String> {
+    let text = read_example(file);
+    let from = text.find(&format!("kernel {name}(")).expect("a kernel");
+    // A kernel ends at the brace in its own column.
+    let length = text[from..].find("\n    }\n").expect("its end");
+    machine_code(name, &ptx(&text[from..from + length + "\n    }".len()]))
+}
+
+fn ptx(source: &str) -> String {
+    let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    kernel.info.as_ref().expect("no error").ptx.text.to_string()
+}
+
+/// The main loop of the product of the example has little beside its four products. Descriptors are in registers that
+/// the lanes share; there is no arithmetic of predicates and of addresses in 64 bits.
+#[test]
+fn products_follow_each_other() {
+    let Some(listing) = of_example("gemm.rs", "Gemm") else { return };
     assert!(listing.contains("UTMALDG.2D.MULTICAST") && listing.contains("UTMASTG"), "{listing}");
     let inside = main_loop(&listing);
     let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
     assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("IMAD.WIDE")), (4, 0, 0), "{inside:#?}");
     assert!(inside.len() <= 39, "{} instructions: {inside:#?}", inside.len());
-    std::fs::remove_dir_all(&folder).expect("it was there");
+}
+
+/// In the main loops of attention both products of a block are under way at one time, and of 64 scores a thread has
+/// each takes an extreme, a multiplication with the difference, an exponential, a sum, half of a conversion, and one
+/// correction of the output: 352 instructions of at most 500. None is for masks.
+#[test]
+fn attention_has_little_beside_its_products() {
+    for (file, name) in [("attention.rs", "Attention"), ("attention_variants.rs", "Causal")] {
+        let Some(listing) = of_example(file, name) else { return };
+        let inside = main_loop(&listing);
+        let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
+        assert_eq!((count("HGMMA.64x128x16.F32.BF16"), count("MUFU.EX2"), count("F2FP")), (16, 66, 32), "{inside:#?}");
+        assert!(count("R2UR") <= 4 && count("ISETP") <= 2, "{inside:#?}");
+        assert!(inside.len() <= 500, "{} instructions: {inside:#?}", inside.len());
+        // The scores are awaited while the other product goes on.
+        let waits = |pending: &str| inside.iter().filter(|l| l.contains("DEPBAR.LE") && l.contains(pending)).count();
+        assert_eq!((waits("gsb0, 0x1"), waits("gsb0, 0x0")), (1, 1), "{inside:#?}");
+    }
+}
+
+/// The kernel of the example for heads of other sizes: with blocks of so many keys, and boxes of so many elements.
+fn attention_of(head: u32, keys: u32, width: u32) -> String {
+    let text = read_example("attention.rs");
+    let (from, to) =
+        (text.find("kernel Attention").expect("it is there"), text.find("\n}\n\nfn main").expect("its end"));
+    text[from..to]
+        .replace("S, 128]", &format!("S, {head}]"))
+        .replace("T, 128]", &format!("T, {head}]"))
+        .replace("split j by 128", &format!("split j by {keys}"))
+        .replace("box d by 64", &format!("box d by {width}"))
+        .replace("box e by 64", &format!("box e by {width}"))
+        .replace("swizzle 128", &format!("swizzle {}", 2 * width))
+}
+
+/// Heads of all sizes: products, exponentials and instructions of the main loop.
+#[test]
+fn heads_of_all_sizes() {
+    for (of, [products, exponentials, most]) in
+        [((64, 128, 64), [12, 66, 445]), ((96, 128, 32), [14, 66, 475]), ((256, 64, 64), [20, 34, 445])]
+    {
+        let (head, keys, width) = of;
+        let source = attention_of(head, keys, width);
+        let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
+        let info = kernel.info.as_ref().expect("no error");
+        // H, S, T.
+        for (seed, dims) in (1..).zip([[1, 130, 300], [2, 1, 40]]) {
+            let device = Device::emulator(EmulatorOptions::default().seed(seed));
+            let outcome = Trial::new(info, &dims, seed, &device).expect("a trial").run(&device);
+            assert!(outcome.is_good(), "{head} at {dims:?}: {outcome:#?}");
+        }
+        let Some(listing) = machine_code(&format!("heads_{head}"), &info.ptx.text) else { continue };
+        let inside = main_loop(&listing);
+        let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
+        assert_eq!((count("HGMMA"), count("MUFU.EX2")), (products, exponentials), "{head}: {inside:#?}");
+        assert!(inside.len() <= most, "{head}: {} instructions: {inside:#?}", inside.len());
+    }
 }

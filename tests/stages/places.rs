@@ -207,6 +207,21 @@ fn triangles_have_room_for_the_longest_row() {
     check(source, &[&[1], &[7], &[33], &[70]]);
 }
 
+/// Terms of a sum that are all in registers, and end where the element says.
+#[test]
+fn sums_of_registers_end_where_the_range_does() {
+    let source = "kernel Triangle(x: f32[M, 8]) -> (y: f32[M, 8]) {
+        h[i, j] = x[i, j] * 2.0;
+        s[i, j] = sum(|k in 0..=j| h[i, k]);
+        y[i, j] = s[i, j];
+        launch threads(32);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; unroll j; }
+        schedule s in registers per thread at y.t { split k by 8 -> ko, ki; unroll ki; }
+        schedule h in registers per thread at y.t { }
+    }";
+    check(source, &[&[1], &[33]]);
+}
+
 /// Without one of its barriers the emulator sees a race in global memory, too.
 #[test]
 fn barriers_of_workspaces_are_needed() {

@@ -1,5 +1,5 @@
-//! `cargo xtask model`: what a product of bf16 matrices on Hopper is limited by, on paper, and what share of the tensor
-//! cores' peak is left. `docs/model.md` explains it and has its tables.
+//! `cargo xtask model`: what a product of bf16 matrices and attention on Hopper are limited by, on paper, and what
+//! share of the tensor cores' peak is left. `docs/model.md` explains it and has its tables.
 //!
 //! **Guarantee**: arithmetic over the tile and three counts of instructions. Nothing was measured on a device.
 //!
@@ -26,6 +26,9 @@ impl Machine {
     const L2: f64 = 6150.0;
     /// Bytes of device memory in a clock: 3.35 TB/s of H100 SXM at 1.83 GHz. H200 has 1.43 times as many.
     const DEVICE_MEMORY: f64 = 1830.0;
+    /// Results of exponentials in a clock: the throughput of special functions, compute capability 9.0 (CUDA
+    /// programming guide, arithmetic instructions).
+    const EXPONENTIALS: f64 = 16.0;
     /// Bytes of L2.
     const L2_SIZE: f64 = 50.0 * (1 << 20) as f64;
     /// **Assumed**: from a tensor copy to shared memory's release by it, beside the bytes.
@@ -103,6 +106,73 @@ impl Iteration {
         ];
         let most: Vec<&str> = parts.iter().filter(|part| part.1 >= self.clocks()).map(|part| part.0).collect();
         most.join(", ")
+    }
+}
+
+/// A block of attention: 128 queries of two warpgroups, and so many keys.
+struct Attention {
+    /// Elements of a head.
+    head: f64,
+    keys: f64,
+    /// Instructions of a warp for it: those of the main loop in `tests/examples/machine_code.rs`, at most.
+    instructions: f64,
+}
+
+const ATTENTION: [Attention; 4] = [
+    Attention { head: 64.0, keys: 128.0, instructions: 445.0 },
+    Attention { head: 96.0, keys: 128.0, instructions: 475.0 },
+    Attention { head: 128.0, keys: 128.0, instructions: 500.0 },
+    Attention { head: 256.0, keys: 64.0, instructions: 445.0 },
+];
+
+/// Clocks of a block, by what takes them.
+struct OfBlock {
+    tensor_cores: f64,
+    exponentials: f64,
+    issue: f64,
+    shared_memory: f64,
+    l2: f64,
+}
+
+impl OfBlock {
+    const QUERIES: f64 = 128.0;
+    const WARPGROUPS: f64 = 2.0;
+
+    fn of(block: &Attention) -> Self {
+        let Attention { head, keys, instructions } = *block;
+        // Scores read queries and keys in shared memory; the other product has its left factor in registers.
+        let read = Self::WARPGROUPS * (64.0 + 2.0 * keys) * head * 2.0;
+        let fetched = 2.0 * keys * head * 2.0;
+        Self {
+            tensor_cores: 2.0 * Self::QUERIES * keys * head / Machine::MULTIPLY_ADDS,
+            exponentials: Self::QUERIES * keys / Machine::EXPONENTIALS,
+            // A scheduler has a warp of each warpgroup.
+            issue: Self::WARPGROUPS * instructions,
+            shared_memory: (read + fetched) / Machine::SHARED,
+            l2: fetched * Machine::MULTIPROCESSORS / Machine::L2,
+        }
+    }
+
+    fn parts(&self) -> [(&'static str, f64); 5] {
+        [
+            ("tensor cores", self.tensor_cores),
+            ("exponentials", self.exponentials),
+            ("issue slots", self.issue),
+            ("shared memory", self.shared_memory),
+            ("L2", self.l2),
+        ]
+    }
+
+    fn clocks(&self) -> f64 {
+        self.parts().iter().fold(0.0, |most, part| part.1.max(most))
+    }
+
+    /// The share of a warpgroup's time in which its products run, if nothing else does meanwhile: the rest takes as
+    /// long as its instructions, one in a clock, or its exponentials.
+    fn in_sequence(&self) -> f64 {
+        let [products, issue, exponentials] =
+            [self.tensor_cores, self.issue, self.exponentials].map(|all| all / Self::WARPGROUPS);
+        products / (products + issue.max(exponentials))
     }
 }
 
@@ -219,8 +289,8 @@ pub const SHAPES: [([u32; 3], &str); 14] = [
     ([16, 8192, 8192], "16 rows"),
 ];
 
-/// The tables: iterations of each tile; the epilogue and products of the first.
-pub fn tables(figures: &Figures, shapes: &[([u32; 3], &str)]) -> [String; 3] {
+/// The tables: iterations of each tile; the epilogue and products of the first; blocks of attention.
+pub fn tables(figures: &Figures, shapes: &[([u32; 3], &str)]) -> [String; 4] {
     let mut iterations =
         "| tile of a block | tensor cores | shared memory | L2 | issue slots | limit | share of peak |\n\
         | --- | --- | --- | --- | --- | --- | --- |\n"
@@ -267,7 +337,26 @@ pub fn tables(figures: &Figures, shapes: &[([u32; 3], &str)]) -> [String; 3] {
         )
         .expect("a string");
     }
-    [iterations, epilogue, products]
+    let mut attention = "| elements of a head | keys of a block | tensor cores | exponentials | issue slots | shared \
+        memory | L2 | limit | share of peak | in sequence |\n\
+        | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for block in &ATTENTION {
+        let of = OfBlock::of(block);
+        let clocks = of.parts().map(|part| format!("{:.0}", part.1)).join(" | ");
+        let limits = of.parts().into_iter().filter(|part| part.1 >= of.clocks()).map(|part| part.0);
+        writeln!(
+            attention,
+            "| {} | {} | {clocks} | {} | {:.0} % | {:.0} % |",
+            block.head,
+            block.keys,
+            limits.collect::<Vec<_>>().join(", "),
+            100.0 * of.tensor_cores / of.clocks(),
+            100.0 * of.in_sequence(),
+        )
+        .expect("a string");
+    }
+    [iterations, epilogue, products, attention]
 }
 
 /// The page of the model with its tables as they are now.
@@ -327,6 +416,16 @@ mod tests {
         // One more tile is one more wave.
         let of = Prediction::of(&TILES[0], &FIGURES, [256.0 * 11.0, 256.0 * 6.0 + 1.0, 1e9]);
         assert_eq!(of.waves, 2.0);
+    }
+
+    #[test]
+    fn a_block_of_attention_is_the_arithmetic_of_its_sizes() {
+        let of = OfBlock::of(&ATTENTION[2]);
+        // Sixteen instructions of 64 clocks for each of two warpgroups.
+        assert_eq!((of.tensor_cores, of.exponentials), (2048.0, 1024.0));
+        // Eight of them read 6 KiB, eight 4 KiB; 64 KiB are fetched.
+        assert_eq!(of.shared_memory, (2.0 * 8.0 * (6144.0 + 4096.0) + 65536.0) / 128.0);
+        assert!((of.in_sequence() - 1024.0 / (1024.0 + 512.0)).abs() < 1e-9);
     }
 
     #[test]

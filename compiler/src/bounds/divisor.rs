@@ -70,7 +70,7 @@ fn excludes_zero(program: &Program, scene: &Scene<'_>, condition: ValueId, holds
         Some(Value::Compare(op, a, b)) => {
             let op = if holds { op } else { negated(op) };
             (same_value(program, a, divisor) && leaves_zero_out(op, scene.value(b)))
-                || (same_value(program, b, divisor) && leaves_zero_out(mirrored(op), scene.value(a)))
+                || (same_value(program, b, divisor) && leaves_zero_out(op.mirrored(), scene.value(a)))
         }
         _ => false,
     }
@@ -85,16 +85,6 @@ fn leaves_zero_out(op: Compare, other: Interval) -> bool {
         Compare::Ge => other.low >= 1,
         Compare::Lt => other.high <= 0,
         Compare::Le => other.high <= -1,
-    }
-}
-
-fn mirrored(op: Compare) -> Compare {
-    match op {
-        Compare::Lt => Compare::Gt,
-        Compare::Le => Compare::Ge,
-        Compare::Gt => Compare::Lt,
-        Compare::Ge => Compare::Le,
-        same => same,
     }
 }
 

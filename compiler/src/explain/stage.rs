@@ -210,6 +210,7 @@ impl Explained<'_> {
         };
         let pending = match mma.inflight {
             _ if !mma.is_async() => "at once".to_owned(),
+            _ if self.analysed.behind.is_some() => "a block behind".to_owned(),
             0 => "each group awaited at once".to_owned(),
             n => format!("{} under way", copies::counted(n.into(), "group")),
         };

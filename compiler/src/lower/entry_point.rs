@@ -211,6 +211,7 @@ impl Nests<'_> {
                     role,
                     passes,
                     turns,
+                    behind: None,
                     staged,
                     tile,
                     trip_bytes,

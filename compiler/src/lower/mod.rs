@@ -9,6 +9,7 @@
 //! | `staging`, `tma_pipeline` | staged copies: buffers and barriers; where a nest starts, awaits and ends them |
 //! | `cp_async_pipeline` | copies by `cp.async`, which run ahead |
 //! | `product`, `matrices` | products of tiles by tensor cores; matrices that warps load and store |
+//! | `behind` | products that are a block behind in a pass over blocks of terms |
 //! | `multicast` | copies that several blocks take together |
 //! | `pipeline` | the slots of a buffer and their phases: acquire, commit, wait, release |
 //! | `role_pipeline` | what roles hand to each other |
@@ -26,6 +27,7 @@
 mod arithmetic;
 mod atomic;
 mod barrier_placement;
+mod behind;
 mod cluster_reduce;
 mod cp_async_pipeline;
 mod cta_reduce;

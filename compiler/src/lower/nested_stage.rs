@@ -18,16 +18,16 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::arithmetic::Emit;
+use super::behind::Group;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::product;
-use super::stage::{Frame, Iteration, Nest, Point};
+use super::stage::{Around, Frame, Iteration, Nest, Point};
 use super::value::{Values, expression};
 use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Family, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
 use crate::layout::XorSwizzle;
 use crate::plan::Analysed;
-use crate::plan::product::Product;
 use crate::plan::roles::ProducerConsumers;
 use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, registers, taken};
 
@@ -226,6 +226,11 @@ impl<'a> Nest<'a, '_> {
         let (first, rest): (Vec<usize>, Vec<usize>) =
             computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
         for at in first.into_iter().chain(rest) {
+            if self.is_behind(at) {
+                self.hold_behind(point, at);
+                continue;
+            }
+            self.end_behind_before(point, k, at);
             self.correct_before(point, k, at);
             self.around.turns.inspect(|turns| turns.take(self.b, at));
             match self.around.role {
@@ -278,37 +283,40 @@ impl<'a> Nest<'a, '_> {
                 self.begin_lifetime(at, slot)
             }
             false if let Some(variables) = self.continued(at) => vec![Kept::Registers(variables)],
-            false => {
-                let (count, fills) = (registers(stage), self.is_filled(at));
-                let mut variables = |ty| {
-                    let zero = self.b.literal(ty, 0);
-                    let mut one = || if fills { self.b.variable(zero) } else { self.b.unset(ty) };
-                    let variables: Vec<VariableId> = (0..count).map(|_| one()).collect();
-                    self.b.debug_name(&stage.name, &variables);
-                    variables
-                };
-                components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
-            }
+            false => self.outlives(at).unwrap_or_else(|| self.registers_of(at)),
         };
         let instance = Instance { at, stage, memory, around: self.around(point, None) };
         // A thread computes its own only where it comes at all.
         let alone = stage.owner == Unit::Thread;
         let opened = alone && self.open_if(point.pending.clone());
-        self.compute(at, &instance);
+        let group = self.group_behind(point, at);
+        self.compute_with(at, &instance, group.as_ref());
         self.publish(at);
         self.close(opened);
         self.values.instances.push(instance);
     }
 
+    /// New variables for the elements of a stage in registers.
+    pub(super) fn registers_of(&mut self, at: usize) -> Vec<Kept> {
+        let stage = &self.around.stages[at].stage;
+        let (count, fills) = (registers(stage), self.is_filled(at));
+        let mut variables = |ty| {
+            let zero = self.b.literal(ty, 0);
+            let mut one = || if fills { self.b.variable(zero) } else { self.b.unset(ty) };
+            let variables: Vec<VariableId> = (0..count).map(|_| one()).collect();
+            self.b.debug_name(&stage.name, &variables);
+            variables
+        };
+        components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
+    }
+
     /// Whether elements that a stage in registers leaves out are 0: those of a factor, of which tensor cores read all
     /// that a tile has.
     fn is_filled(&self, at: usize) -> bool {
-        let stages = self.around.stages;
-        let is_read = |other: &Analysed| other.product.iter().flat_map(Product::held).any(|held| held.stage == at);
-        let Analysed { stage, holes, fragment, .. } = &stages[at];
+        let Analysed { stage, holes, fragment, zero_along, .. } = &self.around.stages[at];
         let tests =
             fragment.is_none() && !(stage.limits.is_empty() && stage.members.is_empty() && holes.kept.is_empty());
-        tests && stages.iter().any(is_read)
+        tests && !zero_along.is_empty()
     }
 
     /// Runs the outputs that stand beside this one inside `k` loops: they read what stands there, too.
@@ -421,10 +429,15 @@ impl<'a> Nest<'a, '_> {
 
     /// Computes an instance of the stage with a position among all.
     pub(super) fn compute(&mut self, at: usize, instance: &Instance<'a>) {
+        self.compute_with(at, instance, None);
+    }
+
+    /// The same, and starts a group of another product after that of the stage.
+    fn compute_with(&mut self, at: usize, instance: &Instance<'a>, behind: Option<&Group<'a>>) {
         // To the stage the loops around are dimensions.
         let outer = self.b.loops_around(instance.around.clone());
         let frame = Frame {
-            around: self.around,
+            around: Around { behind, ..self.around },
             more_blocks: false,
             instances: &self.values.instances,
             staged: &self.values.staged,

@@ -73,7 +73,10 @@ impl Nest<'_, '_> {
             }
         }
         if mma.is_async() {
-            self.b.wgmma_group(group, mma.inflight);
+            self.b.wgmma_group(group);
+            if !self.start_behind() {
+                self.b.wgmma_wait_group(mma.inflight);
+            }
         }
     }
 

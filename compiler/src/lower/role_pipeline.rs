@@ -162,6 +162,9 @@ impl<'a> Nest<'a, '_> {
         let Some(role) = self.around.role else { return };
         for part in self.parts(k).into_iter().filter(|part| part.is_handed() && part.copy.leads()) {
             let copy = &part.copy;
+            if self.is_for_behind(copy, k) {
+                continue;
+            }
             let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
                 _ if self.around.passes => {}

@@ -13,7 +13,7 @@ use crate::kernel_ir::{
     Buffer, BufferId, Builder, BulkCopy, MbarrierId, Sharing, TensorPart, Type, ValueId, VariableId,
 };
 use crate::plan::Analysed;
-use crate::plan::roles::ProducerConsumers;
+use crate::plan::roles::{ProducerConsumers, is_read_behind};
 use crate::plan::staged::{Axis, Form, MOST_ELEMENTS, Multicast, Part, Staged, Step, Way};
 use crate::schedule::Role;
 
@@ -95,7 +95,11 @@ pub(super) fn copies<'a>(
         b.line(analysed.stage.statement as u32 + 1);
         let all: &[Staged] = if staged { &analysed.staged } else { &[] };
         let between: Vec<_> = all.iter().map(|copy| ProducerConsumers::of_copy(stages, copy)).collect();
-        let shares = |n: usize, m: usize| shares_slots((&all[n], &between[n]), (&all[m], &between[m]));
+        // What is handed back later than others has barriers of its own.
+        let is_late = |n: usize| is_read_behind(stages, &all[n]);
+        let shares = |n: usize, m: usize| {
+            shares_slots((&all[n], &between[n]), (&all[m], &between[m])) && !is_late(n) && !is_late(m)
+        };
         let leader = |n: usize| (0..n).find(|m| shares(*m, n));
         let mut declared: Vec<Copy<'_>> = Vec::with_capacity(all.len());
         for (n, copy) in all.iter().enumerate() {

@@ -39,6 +39,7 @@ use super::stage::{Iteration, Nest, Point};
 use super::staging::{self, Copy};
 use crate::extent::Var;
 use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::plan::roles::is_read_behind;
 use crate::plan::staged::Way;
 
 /// A copy that this role makes or reads; or all threads do, without roles.
@@ -211,7 +212,15 @@ impl<'a> Nest<'a, '_> {
         }
         let parts = self.parts(k);
         let mut due = Vec::new();
-        for part in parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled()) {
+        let made = parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled());
+        let stages = self.around.stages;
+        let (late, early): (Vec<_>, Vec<_>) = made.partition(|part| is_read_behind(stages, part.copy.staged));
+        for (n, part) in early.iter().chain(&late).copied().enumerate() {
+            // A slot that is handed back later may be waited for only when the others are on their way.
+            if n == early.len() {
+                self.start(&due);
+                due.clear();
+            }
             let copy = &part.copy;
             let ahead = self.ahead(part, k);
             let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
@@ -220,7 +229,7 @@ impl<'a> Nest<'a, '_> {
             due.push(self.due(part, (now, ahead), (point, later), true));
         }
         self.start(&due);
-        for part in &parts {
+        for part in parts.iter().filter(|part| !(part.reads && self.is_for_behind(&part.copy, k))).collect::<Vec<_>>() {
             let copy = &part.copy;
             let slot = self.slot(copy);
             match copy.staged.way {

@@ -13,6 +13,7 @@
 //! elements that nobody reads, and holes along terms must be zero (`tma::demand`). Every warpgroup of the block or role
 //! comes.
 
+mod behind;
 mod fragment;
 mod matrices;
 mod operand;
@@ -46,6 +47,20 @@ pub fn check(roles: &[Role], analysed: &mut [Analysed], diags: &mut Diagnostics)
             own.product = Some(found);
             own.waived.extend(waived);
             own.waived.sort_by_key(|w| w.predicate);
+        }
+    }
+    for at in 0..analysed.len() {
+        let own = &analysed[at];
+        let found = own.product.as_ref().zip(own.stage.product.as_ref());
+        let Some((product, mma)) = found.filter(|(p, mma)| mma.inflight > 0 && p.held().next().is_some()) else {
+            continue;
+        };
+        match behind::plan(analysed, at, mma, product) {
+            Ok(found) => analysed[at].behind = Some(found),
+            Err(problem) => {
+                let (stage, span) = (own.stage.name.clone(), mma.span);
+                diags.report(NoSuchProduct { stage, axis: None, problem, span });
+            }
         }
     }
     let products: Vec<Product> = analysed.iter().filter_map(|a| a.product.clone()).collect();
@@ -176,18 +191,14 @@ fn product(
     let waived = holes(analysed, mma, diags)?;
     let (factors, types) = factors;
     let product = Product { factors, types, columns };
-    let problem = match product.held().next() {
-        _ if mma.inflight == 0 => None,
-        Some(held) => Some(ProductProblem::Rewritten(held.name.clone())),
-        None => {
-            let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead((all, at), mma, o)).collect();
-            let is_right = ahead.contains(&Some(true)) && !ahead.contains(&Some(false));
-            (!is_right).then_some(ProductProblem::Alone)
+    // One that reads registers may be a block behind, which is found when all are known.
+    if mma.inflight > 0 && product.held().next().is_none() {
+        let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead((all, at), mma, o)).collect();
+        if !ahead.contains(&Some(true)) || ahead.contains(&Some(false)) {
+            let problem = ProductProblem::Alone;
+            diags.report(NoSuchProduct { stage: name(), axis: None, problem, span: mma.span });
+            return None;
         }
-    };
-    if let Some(problem) = problem {
-        diags.report(NoSuchProduct { stage: name(), axis: None, problem, span: mma.span });
-        return None;
     }
     Some((product, waived))
 }

@@ -13,7 +13,7 @@ use crate::schedule::Stage;
 use crate::schedule::accesses::{Access, StageRead};
 use crate::schedule::vector::Vector;
 use cycles::Use;
-use product::{Fragment, Matrices, Product};
+use product::{Behind, Fragment, Matrices, Product};
 use staged::Staged;
 
 /// A stage with everything that was found out about it.
@@ -40,6 +40,8 @@ pub struct Analysed {
     pub waived: Vec<Waiver>,
     /// What tensor cores compute of it, where the copies of its factors are.
     pub product: Option<Product>,
+    /// If its product is a block behind: how.
+    pub behind: Option<Behind>,
     /// Of a factor in registers that is a part of a tile as it lies in shared memory: how it is loaded. There is all of
     /// the tile, with zeros past the ends of the tensor, and nothing is tested.
     pub fragment: Option<Fragment>,

@@ -47,6 +47,16 @@ impl Product {
     }
 }
 
+/// A product that is a block behind in the pass whose sums it goes on with: its group is under way while the next block
+/// is made ready. Positions of stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// The product after whose group it is started.
+    pub first: usize,
+    /// The stage that holds its left factor, before which it is ended.
+    pub factor: usize,
+}
+
 /// A factor of a product.
 #[derive(Clone, Debug)]
 pub enum Factor {

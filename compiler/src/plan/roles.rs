@@ -1,6 +1,7 @@
 //! Who makes what is staged, and who reads it: stages, and the roles that run them.
 
 use super::Analysed;
+use super::product::Product;
 use super::staged::{Staged, Way};
 use crate::domain::Unit;
 use crate::program::Stage;
@@ -40,6 +41,12 @@ pub(crate) fn copies_around(analysed: &[Analysed], at: usize) -> Vec<&Staged> {
     let copies =
         schedule::ancestors(&stage, at).flat_map(|host| &analysed[host].staged).filter(|copy| copy.way == Way::Load);
     copies.filter(|copy| schedule::chain_under(&stage, at, &copy.attach).is_some()).collect()
+}
+
+/// Whether a copy is read by a product that is a block behind: its slots are handed back later than others of the loop.
+pub(crate) fn is_read_behind(analysed: &[Analysed], staged: &Staged) -> bool {
+    let behind = analysed.iter().filter(|a| a.behind.is_some()).filter_map(|a| a.product.as_ref());
+    behind.flat_map(Product::operands).any(|operand| operand.is_in(staged))
 }
 
 /// Who makes something, and who reads it: positions among the roles.

@@ -433,6 +433,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
         stored: None,
         multiplied: false,
         zero_along: Vec::new(),
+        behind: None,
         is_of_groups: false,
     };
     crate::lower::lower(&program, &facts, &[analysed], (built.threads, &[]), true).expect("it can be built")

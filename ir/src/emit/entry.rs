@@ -3,6 +3,7 @@
 //! This file is longer than 500 lines: one arm a statement and an operation.
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 use tilewright_kernel::target::WARPGROUP;
 use tilewright_kernel::tensor_map::ENCODED_BYTES;
@@ -16,7 +17,7 @@ use super::roles::InRole;
 use super::shuffle::Warp;
 use super::staging::Place;
 use crate::kernel_ir::{
-    If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId, VariableId,
+    If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, UnaryOp, Value, ValueId, VariableId,
 };
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
@@ -65,6 +66,8 @@ pub(super) struct Entry<'a> {
     pub(super) role: Option<InRole>,
     /// Whether all threads of the block run the current statement together.
     pub(super) converged: bool,
+    /// Of loops around that are cut: their index, where they are, and whether this part comes after it.
+    cuts: Vec<(ValueId, ValueId, bool)>,
     file: u32,
     line: u32,
 }
@@ -110,6 +113,7 @@ pub(super) fn emit_entry(
         guard: None,
         role: None,
         converged: true,
+        cuts: Vec::new(),
         file,
         line: 0,
     };
@@ -382,39 +386,80 @@ impl Entry<'_> {
         self.emit("bar.sync", [barrier.into(), WARPGROUP.into()]);
     }
 
-    /// A loop: the test is at the bottom, after one in front for the case of no iteration.
+    /// A loop: the test is at the bottom, after one in front for the case of no iteration. One that is cut is several
+    /// loops with one index, each up to its cut or to the end.
     fn repeat(&mut self, l: &Loop) {
         let Value { ty, facts, .. } = *self.kernel.value(l.count);
         let (register, signed) = (register_type(ty), if ty == Type::I32 { "s32" } else { "s64" });
-        let uniform = facts.uniform;
+        let uniform = facts.uniform && l.cuts.iter().all(|cut| self.kernel.value(*cut).facts.uniform);
         // Every thread takes the same way where all are together and nothing in the body parts them.
         let together = self.converged && uniform && self.keeps_together(l.body);
         let bra = if together { "bra.uni" } else { "bra" };
-        let (body, end) = (self.f.label("loop"), self.f.label("end"));
         let count = self.operand(l.count);
         let index = self.moved(register, 0.into());
-        if facts.range.low < 1 {
-            let empty = self.result(&format!("setp.le.{signed}"), ScalarType::Pred, [count.clone(), 0.into()]);
-            self.jump(empty, false, bra, end);
+        let (known, cuts) = (self.known_descriptors(), self.cuts.len());
+        for part in 0..=l.cuts.len() {
+            let (body, end) = (self.f.label("loop"), self.f.label("end"));
+            let last = match l.cuts.get(part) {
+                Some(cut) => {
+                    let cut = self.operand(*cut);
+                    self.result(&format!("min.{signed}"), register, [cut, count.clone()]).into()
+                }
+                None => count.clone(),
+            };
+            if part > 0 {
+                let over = self.result(&format!("setp.ge.{signed}"), ScalarType::Pred, [index.into(), last.clone()]);
+                self.jump(over, false, bra, end);
+            } else if !l.cuts.is_empty() || facts.range.low < 1 {
+                let empty = self.result(&format!("setp.le.{signed}"), ScalarType::Pred, [last.clone(), 0.into()]);
+                self.jump(empty, false, bra, end);
+            }
+            self.descriptors_before(l);
+            self.block.label(body);
+            if l.rolled {
+                self.block.pragma("nounroll");
+            }
+            // Of later cuts nothing is known: a part may be empty.
+            self.cuts.extend(l.cuts.iter().take(part + 1).enumerate().map(|(n, cut)| (l.index, *cut, n < part)));
+            let outer = std::mem::replace(&mut self.converged, together);
+            self.bind(l.index, index);
+            self.region(l.body);
+            self.converged = outer;
+            self.cuts.truncate(cuts);
+            self.forget_descriptors(known);
+            self.emit(&format!("add.{signed}"), [index.into(), index.into(), 1.into()]);
+            // At most one iteration comes before the second one.
+            let is_first = part == 0 && l.cuts.first().is_some_and(|cut| self.kernel.index_literal(*cut) == Some(1));
+            if !is_first {
+                let more = self.result(&format!("setp.lt.{signed}"), ScalarType::Pred, [index.into(), last]);
+                self.jump(more, false, bra, body);
+            }
+            self.block.label(end);
         }
-        let known = self.known_descriptors();
-        self.descriptors_before(l);
-        self.block.label(body);
-        if l.rolled {
-            self.block.pragma("nounroll");
+    }
+
+    /// Whether a condition holds in this part of the loops around, if it asks for that: see
+    /// [`Builder::cut_loop`](crate::kernel_ir::Builder::cut_loop).
+    fn of_part(&self, condition: ValueId) -> Option<bool> {
+        match self.kernel.value(condition).op {
+            Op::CompareIndex(Compare::Le, at, index) => {
+                self.cuts.iter().find(|cut| (cut.0, cut.1) == (index, at)).map(|cut| cut.2)
+            }
+            Op::Unary(UnaryOp::Not, a) => self.of_part(a).map(|holds| !holds),
+            Op::Binary(Binary::Or, a, b) => match (self.of_part(a), self.of_part(b)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            _ => None,
         }
-        let outer = std::mem::replace(&mut self.converged, together);
-        self.bind(l.index, index);
-        self.region(l.body);
-        self.converged = outer;
-        self.forget_descriptors(known);
-        self.emit(&format!("add.{signed}"), [index.into(), index.into(), 1.into()]);
-        let more = self.result(&format!("setp.lt.{signed}"), ScalarType::Pred, [index.into(), count]);
-        self.jump(more, false, bra, body);
-        self.block.label(end);
     }
 
     fn branch(&mut self, branch: &If) {
+        if let Some(holds) = self.of_part(branch.condition) {
+            let taken = if holds { Some(branch.then) } else { branch.otherwise };
+            return taken.into_iter().for_each(|region| self.region(region));
+        }
         let uniform = self.kernel.value(branch.condition).facts.uniform;
         let condition = self.register(branch.condition);
         if branch.otherwise.is_none() && self.is_predicable(branch.then) {

@@ -279,7 +279,7 @@ impl StatementKind {
                 accesses: [Some(Access { of_cluster: true, ..Access::store(store) }), None],
                 ..none
             },
-            Self::Loop(l) => Effects { few: few([Some(l.count)]), inside: Inside::Loop(l), ..none },
+            Self::Loop(l) => Effects { few: few([Some(l.count)]), many: &l.cuts, inside: Inside::Loop(l), ..none },
             Self::If(branch) => Effects { few: few([Some(branch.condition)]), inside: Inside::If(branch), ..none },
             Self::Elect(part) => Effects { inside: Inside::Elect(*part), ..none },
             Self::Roles(roles) => Effects { inside: Inside::Roles(roles), ..none },

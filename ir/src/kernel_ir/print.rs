@@ -182,7 +182,8 @@ impl Printer<'_> {
                 writeln!(f, "{place} of all blocks of the cluster = {values}")
             }
             StatementKind::Loop(l) => {
-                writeln!(f, "for {} in 0..{} {{", self.name(l.index), self.name(l.count))?;
+                let cuts: String = l.cuts.iter().map(|cut| format!(", cut at {}", self.name(*cut))).collect();
+                writeln!(f, "for {} in 0..{}{cuts} {{", self.name(l.index), self.name(l.count))?;
                 self.region(f, l.body, indent + 1)?;
                 writeln!(f, "{pad}}}")
             }

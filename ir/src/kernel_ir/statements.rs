@@ -378,6 +378,10 @@ pub struct Loop {
     pub body: RegionId,
     /// Whether the assembler is told to leave it a loop.
     pub rolled: bool,
+    /// Iterations before which the loop is cut: there is a loop for those before the first of them, one for those from
+    /// there to the second, and so on. It is the same loop; a branch that asks for the part is none in most of them.
+    /// Of the type of the index, and bound outside of the loop; a part may be empty.
+    pub cuts: Vec<ValueId>,
 }
 
 /// Runs one of two regions.

@@ -168,7 +168,7 @@ fn of_lines(op: Op, [a, b]: [&Row; 2], active: &Active, sums: &RefCell<Sums>) ->
         Op::CompareIndex(op, ..) => {
             let said = match (a, b) {
                 (Row::Line(line), Row::Same(Some(with))) => line.compare(op, *with, active),
-                (Row::Same(Some(with)), Row::Line(line)) => line.compare(turned(op), *with, active),
+                (Row::Same(Some(with)), Row::Line(line)) => line.compare(op.mirrored(), *with, active),
                 _ => None,
             };
             return said.map(|said| Row::Same(Some(i64::from(said))));
@@ -182,17 +182,6 @@ fn of_lines(op: Op, [a, b]: [&Row; 2], active: &Active, sums: &RefCell<Sums>) ->
         _ => None,
     };
     line.map(Row::Line)
-}
-
-/// A comparison with its sides exchanged.
-const fn turned(op: Compare) -> Compare {
-    match op {
-        Compare::Lt => Compare::Gt,
-        Compare::Le => Compare::Ge,
-        Compare::Gt => Compare::Lt,
-        Compare::Ge => Compare::Le,
-        same => same,
-    }
 }
 
 /// The row of a pure operation, given those of its operands, for the threads that come to it: nobody else uses it,

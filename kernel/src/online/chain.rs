@@ -51,12 +51,26 @@ pub struct Chain {
     pub steps: u32,
     /// Operations of its argument.
     pub scales: u32,
+    /// If the argument multiplies u and takes f(m) off in one step, `fma(k, u, -f(m))` with f(x) = k·x rounded: k and
+    /// u. An exponential may be above 1 then, by as much as f rounds: see [`Chain::most_fused`].
+    pub fused: Option<(ValueId, ValueId)>,
     /// The narrower types that a `dot` rounds the exponential to.
     pub casts: Vec<ElementType>,
     /// With which indices, in the axes of the sum, its term reads the extreme.
     pub places: Vec<IndexId>,
     /// The axes of the sum that the extreme lacks.
     pub more: Vec<AxisId>,
+}
+
+impl Chain {
+    /// The size of k·u up to which k·u − f(m) is at most 1 where u is at most m, in that type: there f rounds by no
+    /// more. Of larger ones nothing is promised.
+    pub const fn most_fused(element: ElementType) -> f64 {
+        match element {
+            ElementType::F64 => (1_u64 << 53) as f64,
+            _ => (1_u64 << 24) as f64,
+        }
+    }
 }
 
 /// Why two reductions are no chain.
@@ -255,15 +269,32 @@ fn find(
     let casts = path.iter().filter_map(narrow).collect();
     let with = Value::Variable(before);
     let at_before = Swap { algorithm, u: &u, axis: term_axis, with }.value(argument).map_err(NoChain::Other)?;
+    let at_before = rounded_alike(algorithm, at_before);
     let (sign, scales) = direction(algorithm, at_before, (before, now)).ok_or(NoChain::Other(argument))?;
     if sign != (op == Reduction::Max) {
         return Err(NoChain::Grows(argument));
     }
     let correction = push(algorithm, Value::Unary(function, at_before), element);
+    let fused = fused(algorithm, argument);
     let weight = weight(algorithm, &path, now, element);
     let steps = path.len() as u32;
     let places = read;
-    Ok(Chain { earlier, op, function, term, weight, correction, now, before, steps, scales, casts, places, more })
+    Ok(Chain {
+        earlier,
+        op,
+        function,
+        term,
+        weight,
+        correction,
+        now,
+        before,
+        steps,
+        scales,
+        fused,
+        casts,
+        places,
+        more,
+    })
 }
 
 /// Down a product to the exponential in it: the operations on the way, the exponential, its argument. A `dot` may round
@@ -362,6 +393,37 @@ fn reads(algorithm: &Algorithm, value: ValueId, earlier: u16) -> Option<Vec<Inde
     }
 }
 
+/// The factors that an argument multiplies in one step with the difference, negated or scaled as it may be.
+fn fused(algorithm: &Algorithm, argument: ValueId) -> Option<(ValueId, ValueId)> {
+    match algorithm.values[argument as usize] {
+        Value::Fma(a, b, _) => Some((a, b)),
+        Value::Unary(Unary::Neg, a) => fused(algorithm, a),
+        Value::Binary(Binary::Mul, a, b) => fused(algorithm, a).or_else(|| fused(algorithm, b)),
+        Value::Binary(Binary::Div, a, _) => fused(algorithm, a),
+        _ => None,
+    }
+}
+
+/// The argument of a correction, from that of a term with the earlier extreme in the place of u. What is multiplied in
+/// one step with the difference is rounded before it here, as it is where an extreme is taken off: f(m₀) − f(m₁) is
+/// what k·u − f(m₀) is short of k·u − f(m₁).
+fn rounded_alike(algorithm: &mut Algorithm, argument: ValueId) -> ValueId {
+    let ty = algorithm.types[argument as usize];
+    let node = match algorithm.values[argument as usize] {
+        Value::Fma(a, b, c) => {
+            let product = push(algorithm, Value::Binary(Binary::Mul, a, b), ty);
+            Value::Binary(Binary::Add, product, c)
+        }
+        Value::Unary(Unary::Neg, a) => Value::Unary(Unary::Neg, rounded_alike(algorithm, a)),
+        Value::Binary(op @ (Binary::Mul | Binary::Div), a, b) => {
+            let (first, second) = (rounded_alike(algorithm, a), rounded_alike(algorithm, b));
+            Value::Binary(op, first, second)
+        }
+        _ => return argument,
+    };
+    if node == algorithm.values[argument as usize] { argument } else { push(algorithm, node, ty) }
+}
+
 /// Whether an argument grows with `before`, and its operations; none if it is not f(before) − f(now), scaled.
 fn direction(algorithm: &Algorithm, value: ValueId, (before, now): (u32, u32)) -> Option<(bool, u32)> {
     let scaled = |a: ValueId, b: ValueId| -> Option<(bool, u32)> {
@@ -384,6 +446,12 @@ fn direction(algorithm: &Algorithm, value: ValueId, (before, now): (u32, u32)) -
                 _ => None,
             }
         }
+        // A product that was one step with the difference: that with the extreme is rounded before it.
+        Value::Binary(Binary::Add, a, b) => {
+            let (first, second) = (stretched(algorithm, a)?, stretched(algorithm, b)?);
+            let is_difference = first.1 == -second.1 && first.1 != 0.0 && (first.0, second.0) == (before, now);
+            is_difference.then_some((first.1 > 0.0, 1))
+        }
         _ => None,
     }
 }
@@ -392,6 +460,7 @@ fn direction(algorithm: &Algorithm, value: ValueId, (before, now): (u32, u32)) -
 fn stretched(algorithm: &Algorithm, value: ValueId) -> Option<(u32, f64)> {
     match algorithm.values[value as usize] {
         Value::Variable(v) => Some((v, 1.0)),
+        Value::Unary(Unary::Neg, a) => stretched(algorithm, a).map(|(v, by)| (v, -by)),
         Value::Binary(Binary::Mul, a, b) => {
             let of = |x: ValueId, y: ValueId| match algorithm.values[x as usize] {
                 Value::Variable(v) => Some((v, literal(algorithm, y)?)),

@@ -179,6 +179,7 @@ impl Swap<'_> {
         let node = match self.algorithm.values[value as usize] {
             Value::Unary(op, a) => Value::Unary(op, self.value(a)?),
             Value::Binary(op, a, b) => Value::Binary(op, self.value(a)?, self.value(b)?),
+            Value::Fma(a, b, c) => Value::Fma(self.value(a)?, self.value(b)?, self.value(c)?),
             _ => return Err(value),
         };
         Ok(push(self.algorithm, node, ty))

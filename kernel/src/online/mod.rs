@@ -68,6 +68,8 @@ pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
     let each = 2.0 * bound.ulp * unit + bound.relative;
     let (n, steps, scales) = (terms as f64, f64::from(chain.steps), f64::from(chain.scales));
     let changes = (n - 1.0).max(0.0);
+    // One that is fused may be above 0, by 1 at most: so far others have to add up beyond what they do else.
+    let reach = if chain.fused.is_some() { reach + 2.0 } else { reach };
     let arguments = 2.0 * reach * (scales * unit + bound.input);
     let mut all = changes * (each + 2.0 * unit) + 2.0 * (each + steps * unit) + arguments;
     let mut underflow = (n + 1.0) * least;

@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::{AxisId, Binary, Order, Reduction, Run, Value,
 use tilewright_kernel::dot;
 use tilewright_kernel::online::Chain;
 
-use super::column::{Column, joint, map2};
+use super::column::{Column, joint, map2, pick};
 use super::eval::{BLOCK, Eval, Evaluator, Single};
 use super::reduce::{Accumulator, Along, Terms};
 use super::scope::{Place, Scope};
@@ -159,7 +159,23 @@ impl Evaluator<'_> {
                 let set = weights.interval(i);
                 if set.nan || set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
             };
-            terms.weights = Some((0..weights.len()).map(most).collect());
+            let mut weights: Vec<f64> = (0..weights.len()).map(most).collect();
+            if let Some((k, u)) = chain.fused {
+                let limit = Chain::most_fused(self.element(u));
+                let (k, u) = (self.one(k, scope, active)?, self.one(u, scope, active)?);
+                let size = |column: &Column, i: usize| {
+                    let set = column.interval(i);
+                    [set.lo, set.hi]
+                        .into_iter()
+                        .filter(|end| end.is_finite())
+                        .fold(0.0, |most: f64, end| most.max(end.abs()))
+                };
+                // Exponentials may be of any size where k·u is large.
+                let count = weights.len().max(k.len()).max(u.len());
+                let large = (0..count).map(|i| size(&k, i) * size(&u, i) > limit);
+                weights = large.enumerate().map(|(i, is)| if is { f64::INFINITY } else { pick(&weights, i) }).collect();
+            }
+            terms.weights = Some(weights);
         }
         let Order::Dot { operands, promote, .. } = order else { return Ok(terms) };
         let (Some(loss), Some(&Value::Binary(Binary::Mul, a, b))) =

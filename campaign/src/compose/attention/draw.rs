@@ -137,6 +137,8 @@ fn draw(rng: &mut Rng) -> Attention {
         held: [rng.chance(60), rng.chance(60), rng.chance(95)],
         function: ["exp", "approx::exp", "approx::exp2", "approx::exp2"][rng.below(4)],
         factor: rng.chance(60).then(|| *rng.pick(&["0.125", "0.18", "1.5", "2.0"])),
+        fused: rng.chance(50),
+        behind: rng.chance(60),
         sums,
         before,
         heads,

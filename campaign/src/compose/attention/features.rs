@@ -73,6 +73,8 @@ pub const FEATURES: &[&str] = &[
     "swizzle-128",
     "two-swizzles",
     "roles",
+    "fused",
+    "behind",
     "load-first",
     "role-regs",
     "alternate",
@@ -144,6 +146,7 @@ pub fn apart(a: &str, b: &str) -> Option<&'static str> {
 }
 
 /// What a kernel has.
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     let mut add = |is_there: bool, feature: &'static str| {
@@ -205,6 +208,8 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
     add(attention.function.ends_with("exp2"), "exp2");
     add(attention.function.starts_with("approx"), "approx");
     add(attention.factor.is_some(), "factor");
+    add(attention.factor.is_some() && attention.fused, "fused");
+    add(attention.is_behind(), "behind");
     add(true, ["no-sum", "one-sum", "sums"][sums.len().min(2)]);
     add(attention.before == 0, "product-first");
     add(attention.before > 0 && attention.before < sums.len(), "product-between");

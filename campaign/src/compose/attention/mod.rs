@@ -160,6 +160,10 @@ pub struct Attention {
     pub function: &'static str,
     /// What its argument is multiplied by.
     pub factor: Option<&'static str>,
+    /// Whether it is multiplied in one step with the difference.
+    pub fused: bool,
+    /// Whether the product is a block behind, where it can be.
+    pub behind: bool,
     /// Sums beside the product, in the order of the op.
     pub sums: Vec<Sum>,
     /// How many of them come before the product there.

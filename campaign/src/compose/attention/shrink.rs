@@ -49,6 +49,8 @@ fn candidates(attention: &Attention) -> Vec<Attention> {
     with(&|a| a.square = false);
     with(&|a| a.min = false);
     with(&|a| a.factor = None);
+    with(&|a| a.fused = false);
+    with(&|a| a.behind = false);
     with(&|a| a.function = "exp");
     with(&|a| a.units = 1);
     with(&|a| a.rows = 1);

@@ -59,6 +59,13 @@ impl Attention {
         [rows, terms]
     }
 
+    /// Whether the product of a block is under way while the next one's scores are computed: its factor is held, and
+    /// another role copies the other one for it alone.
+    pub fn is_behind(&self) -> bool {
+        let is_handed = self.roles.is_some() && self.copies[2].tma && !self.same;
+        self.behind && is_handed && self.engine == Engine::Wgmma && self.held[2]
+    }
+
     fn range(&self) -> String {
         let [rows, terms] = self.extents();
         match self.range {
@@ -153,7 +160,12 @@ impl Attention {
             true => format!("m[{h}i] - {score}"),
             false => format!("{score} - m[{h}i]"),
         };
-        let argument = self.factor.map_or(difference.clone(), |factor| format!("{factor} * ({difference})"));
+        let argument = match (self.factor, self.min) {
+            (None, _) => difference,
+            (Some(factor), false) if self.fused => format!("fma({factor}, {score}, -{factor} * m[{h}i])"),
+            (Some(factor), true) if self.fused => format!("fma(-{factor}, {score}, {factor} * m[{h}i])"),
+            (Some(factor), _) => format!("{factor} * ({difference})"),
+        };
         writeln!(f, "    p[{h}i, j] = {}({argument});", self.function)?;
         writeln!(f, "    pb[{h}i, j] = p[{h}i, j] as {};", self.ty.name())?;
         for sum in &self.sums {
@@ -221,7 +233,11 @@ impl Attention {
                  unroll {terms}k; mma ({i}, {columns}, {terms}i) by mma_sync;"
             ),
         };
-        writeln!(f, "    schedule a in registers {at} {{ {cut}{} }}", steps("e", "j"))?;
+        let mut product = steps("e", "j");
+        if self.is_behind() {
+            product = product.replace("by wgmma", "by wgmma inflight(1)");
+        }
+        writeln!(f, "    schedule a in registers {at} {{ {cut}{product} }}")?;
         let has_equation = !matches!(self.scores, Scores::Plain | Scores::Inline);
         let held = [("x", self.held[0] && has_equation), ("p", self.held[1]), ("pb", self.held[2])];
         for (name, _) in held.iter().filter(|held| held.1) {

@@ -107,6 +107,10 @@ pub enum ProductProblem {
     Alone,
     /// A group is to stay under way while the registers of this factor are given other values.
     Rewritten(String),
+    /// A group is to be a block behind, and no other product is started in the loop before its factor is computed.
+    NoScores,
+    /// A group is to be a block behind, and no other role copies this factor in the loop, for it alone.
+    NotHanded(String),
     /// What an op after it did to its axes.
     Moved,
     /// What else the stage does with the reduction.
@@ -172,7 +176,13 @@ impl IntoDiagnostic for NoSuchProduct {
                 .help("let another role copy both factors, in rings of 2 or more at the loop around the products, or leave `inflight` out"),
             ProductProblem::Rewritten(factor) => found(format!("`{factor}` is computed anew while a group of products reads it"))
                 .note("tensor cores read the registers of a factor until the group is over")
-                .help("leave `inflight` out: each group is awaited before the next `{factor}`".replace("{factor}", &factor)),
+                .help(format!("leave `inflight` out: each group is awaited before the next `{factor}`")),
+            ProductProblem::NoScores => found(format!("`{stage}` has no product to be under way with"))
+                .note("it is a block behind, started after the first group of products of `wgmma` in the loop")
+                .help("compute the scores of a block by `wgmma` in one group, or leave `inflight` out"),
+            ProductProblem::NotHanded(copy) => found(format!("`{copy}` is not copied by another role for `{stage}` alone"))
+                .note("the product is a block behind: its slot is handed back later than those of the loop")
+                .help("let another role copy it at the loop over blocks, for no other reader, or leave `inflight` out"),
             ProductProblem::Moved => found(format!("the axes of the `mma` of `{stage}` are no longer its innermost ones"))
                 .note("an instruction has all iterations of its axes, and the loops around them are loops over instructions")
                 .help("write `mma` after the ops that make and order the loops"),

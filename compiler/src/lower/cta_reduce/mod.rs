@@ -8,9 +8,10 @@
 //! **Lanes.** A reduced digit whose stride is a power of two is merged inside aligned blocks of lanes by exchanges with
 //! the lane whose number differs in one bit: after step j, every lane has the merge of its aligned block of 2^(j+1)
 //! values of the digit. If the extent is no multiple of such a block, one pair of blocks has a right half without
-//! values: both lanes then take the left one. A lane without a value passes on what its block has, if it exists; the
-//! lanes whose bits of the digit are all 0 have everything in any case. A digit can only be merged so when the reduced
-//! digits inside it are merged whole, or the order would be another.
+//! values: both lanes then take the left one. Of a merge that commutes, lanes whose blocks are all whole give what they
+//! have as it comes. A lane without a value passes on what its block has, if it exists; the lanes whose bits of the
+//! digit are all 0 have everything in any case. A digit can only be merged so when the reduced digits inside it are
+//! merged whole, or the order would be another.
 //!
 //! **Shared memory.** What is left are partials, one for each value of the reduced digits that are left. One thread
 //! writes each, all threads of a group read those of the group and merge them. Where a warp reads one group, these are
@@ -53,6 +54,8 @@ pub(super) struct Team<'a> {
     /// Whether one thread then overwrites what the others have read for their states: exchanges between lanes order no
     /// memory, so there is a trip through shared memory in any case, whose barrier does.
     pub overwrites: bool,
+    /// Whether a merge gives the same bits for states in either order.
+    pub commutes: bool,
 }
 
 /// For every thread of a group and each of its accumulators, the merge of the states of all its threads; for a thread
@@ -71,7 +74,7 @@ pub(super) fn across_threads(
     let mut all = accumulators.to_vec();
     for states in &mut all {
         for exchange in &plan.exchanges {
-            *states = exchange.merge(b, states, merge);
+            *states = exchange.merge(b, states, team.commutes, merge);
         }
     }
     let Some(states) = all.first().filter(|_| !plan.is_done) else { return all };

@@ -193,7 +193,11 @@ pub(super) fn literal(b: &mut Builder, n: u32) -> ValueId {
 }
 
 impl Exchange {
-    pub fn merge(&self, b: &mut Builder, states: &[ValueId], merge: Merge<'_>) -> Vec<ValueId> {
+    pub fn merge(&self, b: &mut Builder, states: &[ValueId], commutes: bool, merge: Merge<'_>) -> Vec<ValueId> {
+        if commutes && self.alone.is_none() {
+            let others: Vec<ValueId> = states.iter().map(|state| b.shuffle(*state, self.mask)).collect();
+            return merge(b, states, &others);
+        }
         let (thread, mask, zero) = (b.thread_in_role(), literal(b, self.mask), literal(b, 0));
         let bit = b.index_and(thread, mask);
         let right = b.index_compare(Compare::Ne, bit, zero);

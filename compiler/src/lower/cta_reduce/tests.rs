@@ -56,11 +56,13 @@ struct Merged<'a> {
     digits: &'a [Digit],
     accumulators: usize,
     trip_bytes: u64,
+    /// Whether a merge forgets which came first.
+    commutes: bool,
 }
 
 /// One accumulator.
 const fn one(threads: u32, digits: &[Digit]) -> Merged<'_> {
-    Merged { threads, digits, accumulators: 1, trip_bytes: 0 }
+    Merged { threads, digits, accumulators: 1, trip_bytes: 0, commutes: false }
 }
 
 /// From one accumulator to the next.
@@ -78,7 +80,7 @@ fn intervals(of: Merged<'_>) -> Kernel {
         output("contiguous", Bool),
         output("sum", U8),
     ];
-    let Merged { threads, digits, accumulators, trip_bytes } = of;
+    let Merged { threads, digits, accumulators, trip_bytes, commutes } = of;
     let mut b = builder(threads, parameters);
     let (n, thread) = (b.dim(0, Type::I32), b.thread_index());
     let turn = b.begin_loop(n);
@@ -93,6 +95,9 @@ fn intervals(of: Merged<'_>) -> Kernel {
         let follows = b.index_compare(Compare::Eq, next, start);
         let both = b.and(left[2], right[2]);
         let sum = b.binary(Binary::Add, left[3], right[3]);
+        if commutes {
+            return vec![b.index_min(left[0], right[0]), b.binary(Binary::Max, left[1], right[1]), both, sum];
+        }
         vec![left[0], right[1], b.and(both, follows), sum]
     };
     let states: Vec<Vec<ValueId>> = (0..accumulators)
@@ -102,7 +107,7 @@ fn intervals(of: Merged<'_>) -> Kernel {
             vec![first, b.from_index(first, I64), busy, b.binary(Binary::Add, byte, own)]
         })
         .collect();
-    let team = Team { threads, digits, trip_bytes, overwrites: false };
+    let team = Team { threads, digits, trip_bytes, overwrites: false, commutes };
     let found = across_threads(&mut b, "partials", team, &states, &mut merge);
     for (number, found) in found.iter().enumerate() {
         let (all, number) =
@@ -197,13 +202,26 @@ fn layouts_of_schedules() {
     }
 }
 
+/// What commutes is merged as well without asking which lane is first, and no lane chooses.
+#[test]
+fn merges_that_commute() {
+    for (threads, digits) in LAYOUTS {
+        check(Merged { commutes: true, ..one(threads, digits) }, 0..2);
+    }
+    let selects = |commutes| {
+        text(&intervals(Merged { commutes, ..one(128, &[kept(4, 32), reduced(1, 4)]) })).matches("selp").count()
+    };
+    // Two exchanges, of three states that are no predicates.
+    assert_eq!(selects(false) - selects(true), 2 * 2 * 3);
+}
+
 /// Several accumulators in one trip, in several, and each in its own.
 #[test]
 fn accumulators_take_trips_together() {
     let trips = |of: Merged<'_>| intervals(of).buffers.len() / 4;
     let mut tried = 0;
     for (n, (threads, digits)) in LAYOUTS.into_iter().enumerate() {
-        let of = |trip_bytes| Merged { threads, digits, accumulators: [2, 3, 4, 7][n % 4], trip_bytes };
+        let of = |trip_bytes| Merged { accumulators: [2, 3, 4, 7][n % 4], trip_bytes, ..one(threads, digits) };
         let counts = [0, 20_000, u64::MAX].map(|bytes| trips(of(bytes)));
         // What is static.
         let few =
@@ -219,9 +237,8 @@ fn accumulators_take_trips_together() {
     }
     assert!(tried >= 20, "{tried}");
     // 14 bytes of each accumulator of 512 threads.
-    let columns = |trip_bytes| {
-        trips(Merged { threads: 512, digits: &[reduced(32, 16), kept(1, 32)], accumulators: 5, trip_bytes })
-    };
+    let columns =
+        |trip_bytes| trips(Merged { accumulators: 5, trip_bytes, ..one(512, &[reduced(32, 16), kept(1, 32)]) });
     assert_eq!([7_167, 7_168, 21_503, 21_504, 35_840].map(columns), [5, 5, 3, 2, 1]);
 }
 
@@ -234,7 +251,13 @@ fn four_columns_take_one_trip() {
     let at = b.index_mul(thread, four);
     let x = b.load(Memory::Parameter(0), at, 4, None);
     let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
-    let team = Team { threads: 256, digits: &[reduced(32, 8), kept(1, 32)], trip_bytes: 4096, overwrites: false };
+    let team = Team {
+        threads: 256,
+        digits: &[reduced(32, 8), kept(1, 32)],
+        trip_bytes: 4096,
+        overwrites: false,
+        commutes: false,
+    };
     let states: Vec<Vec<ValueId>> = x.iter().map(|x| vec![*x]).collect();
     let sums = across_threads(&mut b, "sums", team, &states, &mut add).concat();
     b.store(Memory::Parameter(1), at, &sums);
@@ -308,7 +331,7 @@ fn random_layouts() {
         through_lanes += u32::from(Plan::new(threads, &digits).is_done);
         let accumulators = if next(2) == 0 { 1 } else { 1 + next(6) as usize };
         let trip_bytes = u64::from(next(16)) * 1024;
-        check(Merged { threads, digits: &digits, accumulators, trip_bytes }, 0..1);
+        check(Merged { accumulators, trip_bytes, ..one(threads, &digits) }, 0..1);
     }
     assert!((20..120).contains(&through_lanes) && ranges > 40, "{through_lanes} {ranges}");
 }
@@ -345,7 +368,7 @@ fn a_row_of_512_takes_one_trip() {
     let thread = b.thread_index();
     let x = b.load(Memory::Parameter(0), thread, 1, None);
     let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
-    let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0, overwrites: false };
+    let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0, overwrites: false, commutes: false };
     let sum = across_threads(&mut b, "sums", team, &[x], &mut add);
     b.store(Memory::Parameter(1), thread, &sum[0]);
     let kernel = barrier_placement::place_alone(b.finish().expect("balanced")).expect("ordered");

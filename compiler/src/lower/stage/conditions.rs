@@ -130,12 +130,23 @@ impl Nest<'_, '_> {
 
     /// Whether elements may be computed where a limit leaves them out: nobody reads them there, they are made of
     /// registers alone, and have some. Threads that are kept out wait for the others, so that a test saves nothing.
-    fn is_harmless_outside(&self, limit: &Expr, goal: Goal) -> bool {
+    fn is_harmless_outside(&mut self, limit: &Expr, goal: Goal) -> bool {
         let is_held = |target: &Instance<'_>| target.memory.iter().all(|kept| matches!(kept, Kept::Registers(_)));
         self.target.as_ref().is_some_and(is_held)
             && !schedule::is_of_terms(limit, &self.stage.domain)
             && !limit.vars().into_iter().any(|v| self.analysed.zero_along.contains(&v))
-            && self.values.is_of_registers(self.stored(), self.stage.reduction, goal == Goal::Store)
+            && self.is_of_registers(goal)
+    }
+
+    /// Whether what the stage computes here is made of registers alone. Each element asks.
+    fn is_of_registers(&mut self, goal: Goal) -> bool {
+        let of = (goal, self.values.instances.len());
+        if let Some((_, known)) = self.of_registers.filter(|known| known.0 == of) {
+            return known;
+        }
+        let found = self.values.is_of_registers(self.stored(), self.stage.reduction, goal == Goal::Store);
+        self.of_registers = Some((of, found));
+        found
     }
 
     /// Whether elements are written without any test.

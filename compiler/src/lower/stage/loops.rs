@@ -108,6 +108,7 @@ impl Nest<'_, '_> {
             _ if inside || registers => self.unrolled(point, k, goal, axis, &extent, inside),
             _ => {
                 let count = self.size(&extent);
+                self.begin_behind(k);
                 self.fill_rings(point, k, count);
                 self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);
@@ -115,6 +116,7 @@ impl Nest<'_, '_> {
                 self.b.end_loop();
                 if goal == Goal::Accumulate {
                     self.end_products(k, count);
+                    self.end_behind(point, k, count);
                 }
             }
         }

@@ -27,6 +27,7 @@ use crate::extent::{Expr, Facts, Family, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::lower::arithmetic::Emit;
+use crate::lower::behind::{Group, InLoop};
 use crate::lower::defect::Defect;
 use crate::lower::grid_reduce::{self, GridPartials};
 use crate::lower::nested_stage::{Instance, Storage};
@@ -87,8 +88,13 @@ pub(super) struct Nest<'a, 'b> {
     follows: Option<online::Follows>,
     /// What they are multiplied with, if blocks of terms are taken in.
     corrections: online::Corrections,
+    /// The product that is a block behind in the loop around.
+    pub(super) behind: Option<InLoop>,
     /// Scores that are replaced where the range of terms ends.
     masking: Option<Masked>,
+    /// Whether what it computes is made of registers alone: the last answer, with the goal and the number of instances
+    /// that it could read.
+    of_registers: Option<((Goal, usize), bool)>,
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
     /// What blocks that share results share beside, from that workspace on.
@@ -127,6 +133,8 @@ pub(super) struct Around<'a> {
     pub passes: bool,
     /// Turns that it takes, if units of the role take tiles in turn.
     pub turns: Option<&'a Turns>,
+    /// The group of another product that a stage starts after its own.
+    pub behind: Option<&'a Group<'a>>,
     /// Whether copies are staged.
     pub staged: bool,
     /// Number of the tile, a [`Type::I32`], where blocks take several.
@@ -235,7 +243,9 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         accumulators: Vec::new(),
         follows: None,
         corrections: Vec::new(),
+        behind: None,
         masking: None,
+        of_registers: None,
         of_terms: Vec::new(),
         product: product::of(analysed, around.staged),
         copies: copies.to_vec(),

@@ -17,13 +17,13 @@
 use tilewright_kernel::algorithm::{Binary, Compare, Value, ValueId as AlgorithmValue};
 
 use super::{Around, Goal, Nest, Point};
-use crate::domain::{AxisId, AxisKind};
-use crate::extent::{Expr, Var};
-use crate::kernel_ir::{ValueId, VariableId};
+use crate::domain::AxisId;
+use crate::extent::{Expr, Family, Var};
+use crate::kernel_ir::{Builder, ValueId, VariableId};
 use crate::lower::arithmetic::Emit;
 use crate::lower::defect::Defect;
+use crate::lower::product;
 use crate::lower::value::{Accumulator, Scope};
-use crate::lower::{grid_reduce, product};
 use crate::plan::Analysed;
 use crate::program::{Blocks, Masked, Online, Program, expressions};
 use crate::schedule::extreme;
@@ -65,10 +65,19 @@ impl Nest<'_, '_> {
         let Around { stages, staged, .. } = self.around;
         let own = masked(self.program, stages, staged).find(|m| usize::from(m.scores) == self.stage.equation);
         let Some(own) = own else { return };
-        let is_whole = self.is_below_all(own.of_scores);
-        let opened = is_whole.map(|whole| {
-            let rest = self.b.not(whole);
-            self.b.begin_if(rest);
+        let is_ragged = self.is_past_some(own.of_scores);
+        let opened = is_ragged.map(|ragged| {
+            // A first block that is written out on its own is masked in any case: there the branch costs more, since
+            // the assembler keeps nothing in registers of a warp behind it.
+            let apart = self.around.behind.and_then(|group| group.later_than_first(self.own));
+            let ragged = match apart {
+                Some(later) => {
+                    let is_first = self.b.not(later);
+                    self.b.binary(Binary::Or, ragged, is_first)
+                }
+                None => ragged,
+            };
+            self.b.begin_rare_if(ragged);
         });
         self.masking = Some(own);
         self.descend(point, k, Goal::Store);
@@ -78,9 +87,10 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// Whether a comparison i < n of indices holds for all elements of an instance; none if that is not known to be at
-    /// the ends of loops.
-    fn is_below_all(&mut self, condition: AlgorithmValue) -> Option<ValueId> {
+    /// Whether a comparison i < n of indices fails for some element of an instance; none if that is not known to be at
+    /// the ends of loops. Where later iterations of a loop around have larger i by a constant, that loop is cut where
+    /// the first of these comes.
+    fn is_past_some(&mut self, condition: AlgorithmValue) -> Option<ValueId> {
         let Value::CompareIndex(_, index, end) = self.program.algorithm.values[condition as usize] else { return None };
         let of = self.scope_of_leaves();
         let domain = &self.stage.domain;
@@ -93,8 +103,38 @@ impl Nest<'_, '_> {
         if greatest.is_unknown() || least.is_unknown() {
             return None;
         }
+        if let Some((at, cut)) = self.first_past(&greatest, &least) {
+            return Some(self.b.cut_loop(at, cut));
+        }
         let (greatest, least) = (self.size(&greatest), self.size(&least));
-        Some(self.b.index_compare(Compare::Lt, greatest, least))
+        Some(self.b.index_compare(Compare::Ge, greatest, least))
+    }
+
+    /// The index i of a loop around and its first iteration in which `greatest` is not below `least`: if that is step·i
+    /// + first with first ≥ step − 1, so that nothing that is computed here is above `least`.
+    fn first_past(&mut self, greatest: &Expr, least: &Expr) -> Option<(ValueId, ValueId)> {
+        let ty = self.index;
+        // The loops around are dimensions here.
+        let of_loop = |b: &mut Builder, v: Var| {
+            let value = Family::is_size(v).then(|| b.dim(v as u16, ty))?;
+            b.is_loop_index(value).then_some((v, value))
+        };
+        let (var, at) = greatest.vars().into_iter().find_map(|v| of_loop(self.b, v))?;
+        let own = Expr::var(var);
+        let own = own.terms().first()?;
+        let step = greatest.terms().iter().find(|term| term.atoms == own.atoms)?.coefficient;
+        // step·i + first < least just if i < (least − less) / step, rounded down.
+        let less = self.facts.normal(&greatest.sub(&Expr::var(var).scale(step)).sub(&Expr::constant(step - 1)));
+        let is_late = self.facts.lower_bound(&less).is_some_and(|low| low >= 0);
+        if step < 1 || !is_late || [&less, least].into_iter().any(|e| e.vars().contains(&var)) {
+            return None;
+        }
+        let step = self.b.index_literal(ty, i64::try_from(step).ok()?);
+        let zero = self.b.index_literal(ty, 0);
+        let (least, less) = (self.size(least), self.size(&less));
+        let room = self.b.index_sub(least, less);
+        let room = self.b.index_max(room, zero);
+        Some((at, self.b.index_div(room, step)))
     }
 
     /// The op of this stage.
@@ -200,7 +240,8 @@ impl Nest<'_, '_> {
         }
     }
 
-    fn correct(&mut self, point: &Point, k: usize) {
+    /// Corrects the sums for the extreme of all terms so far.
+    pub(in crate::lower) fn correct(&mut self, point: &Point, k: usize) {
         let sums = self.online().map_or(0, |online| online.sums.len());
         for variables in self.accumulators() {
             let Some(extreme) = variables.first().filter(|v| self.corrections.iter().all(|row| row.0 != **v)) else {
@@ -217,10 +258,7 @@ impl Nest<'_, '_> {
     /// Does something for all elements. What they take is in registers, also of elements outside of the tensor: nothing
     /// is tested.
     fn follow_all(&mut self, point: &Point, k: usize, follows: Follows) {
-        let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
-            .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
-            .map(|a| (*a, grid_reduce::copies(self.stage, *a, self.facts)))
-            .collect();
+        let inside = self.data_loops(k);
         self.follows = Some(follows);
         for number in 0..self.accumulators.len() {
             let (mut inner, mut rest) = (point.clone(), number as i128);

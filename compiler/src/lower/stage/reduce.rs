@@ -1,6 +1,6 @@
 //! A reduction: its accumulators, its terms, and what units that share a result do with theirs.
 
-use tilewright_kernel::algorithm::{Compare, Source, Value, ValueId as AlgorithmValue};
+use tilewright_kernel::algorithm::{Compare, Reduction, Source, Value, ValueId as AlgorithmValue};
 use tilewright_sorted::SortedSet;
 
 use super::conditions::Condition;
@@ -20,6 +20,12 @@ impl Nest<'_, '_> {
         !self.stage.reduced.is_empty()
     }
 
+    /// The data loops inside `k` others, outermost first, with their iterations: each combination has an accumulator.
+    pub(super) fn data_loops(&self, k: usize) -> Vec<(AxisId, i128)> {
+        let data = self.sequence[k..].iter().filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data);
+        data.map(|a| (*a, grid_reduce::copies(self.stage, *a, self.facts))).collect()
+    }
+
     /// The reduction: accumulators, the terms, then the stores.
     pub(super) fn reduce(&mut self, point: &Point, k: usize) {
         let Some(reduction) = self.stage.reduction else { return };
@@ -33,11 +39,7 @@ impl Nest<'_, '_> {
             self.in_terms = false;
             return;
         }
-        // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
-        let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
-            .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
-            .map(|a| (*a, grid_reduce::copies(self.stage, *a, self.facts)))
-            .collect();
+        let inside = self.data_loops(k);
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
         let is_unset = self.starts_sums();
@@ -146,15 +148,24 @@ impl Nest<'_, '_> {
         let variables = self.accumulators();
         let states: Vec<Vec<ValueId>> =
             variables.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();
-        let overwrites = self.overwrites(reduction);
+        let (overwrites, commutes) = (self.overwrites(reduction), self.commutes(reduction));
         let values = &mut self.values;
         let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
         let name = format!("{}_parts", self.stage.name);
         let Around { threads, trip_bytes, .. } = self.around;
-        let team = Team { threads, digits: &digits, trip_bytes, overwrites };
+        let team = Team { threads, digits: &digits, trip_bytes, overwrites, commutes };
         let all = cta_reduce::across_threads(self.b, &name, team, &states, &mut merge);
         for (variable, value) in variables.iter().zip(&all).flat_map(|(variables, all)| variables.iter().zip(all)) {
             self.b.set(*variable, *value);
+        }
+    }
+
+    /// Whether two of its results merge to the same bits in either order: a sum or product of two floats does, and so
+    /// do extremes, of which both are one where they are equal.
+    fn commutes(&self, reduction: AlgorithmValue) -> bool {
+        match self.program.algorithm.values[reduction as usize] {
+            Value::Reduce { op, .. } => !matches!(op, Reduction::ArgMax | Reduction::ArgMin),
+            _ => false,
         }
     }
 

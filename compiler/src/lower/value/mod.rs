@@ -1,5 +1,6 @@
 //! Values of the algorithm as instructions: expressions, reads, inner reductions, inlined intermediates.
 
+mod effects;
 mod read;
 mod reduce;
 
@@ -22,7 +23,7 @@ use crate::schedule::Stage;
 use crate::schedule::vector::Vector;
 
 use super::defect::Defect;
-use super::nested_stage::{Instance, Kept};
+use super::nested_stage::Instance;
 use super::staging::Held;
 
 /// An axis of the algorithm in scope.
@@ -353,44 +354,6 @@ impl<'a> Values<'a> {
     /// Something is not known; what stands for it is never emitted.
     pub fn unknown(&mut self, defect: Defect) {
         self.defect.get_or_insert(defect);
-    }
-
-    /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads memory or
-    /// reduces.
-    fn has_effects(&self, id: AlgorithmValue) -> bool {
-        let algorithm = &self.program.algorithm;
-        let own = match algorithm.values[id as usize] {
-            Value::Read { source, or: None, .. } => {
-                let held = self.held(source, id);
-                !held.is_some_and(|held| matches!(held.holds(source, id), Some(Kept::Registers(_))))
-            }
-            Value::Read { .. } | Value::Reduce { .. } | Value::Fold { .. } => true,
-            Value::Binary(Binary::Div | Binary::Rem, ..) => true,
-            _ => false,
-        };
-        own || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
-    }
-
-    /// Whether what a stage with this reduction stores is made of registers alone, and can be computed anywhere; of a
-    /// reduction that is over, after it.
-    pub fn is_of_registers(
-        &self,
-        stored: Vec<AlgorithmValue>,
-        reduction: Option<AlgorithmValue>,
-        is_over: bool,
-    ) -> bool {
-        let algorithm = &self.program.algorithm;
-        let mut open = stored;
-        while let Some(id) = open.pop() {
-            match algorithm.values[id as usize] {
-                _ if Some(id) == reduction && is_over => {}
-                _ if Some(id) == reduction => open.extend(algorithm.operands(id)),
-                Value::Component { fold, .. } if Some(fold) == reduction => open.push(fold),
-                _ if self.has_effects(id) => return false,
-                _ => {}
-            }
-        }
-        true
     }
 
     /// `x && y` or `x || y`; the second operand only where the first does not decide.

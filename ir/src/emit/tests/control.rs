@@ -79,6 +79,111 @@ fn nested_loops_and_branches() {
     }
 }
 
+/// A loop is the same however it is cut: at a constant, at sizes in any order, before its start and past its end; with
+/// branches that ask for a part, for none, and for what no part decides. What only a rare branch needs is in it.
+#[test]
+fn cut_loops_are_the_same_loops() {
+    let host = |count: i64, cuts: [i64; 3]| {
+        let mut sum = 0_i64;
+        for i in 0..count {
+            sum = sum.wrapping_mul(3) + i;
+            for (n, cut) in cuts.into_iter().enumerate() {
+                if i >= cut || n == 1 && i < 1 {
+                    sum ^= (i + 5 * n as i64) * 7;
+                } else if n == 2 {
+                    sum += 11;
+                }
+            }
+            sum &= 0xFFFF_FFFF;
+        }
+        sum as u32
+    };
+    let [a, b, c]: [Vec<u64>; 3] = [
+        (0..512).map(|n| n % 8).collect(),
+        (0..512).map(|n| n / 8 % 8).collect(),
+        (0..512).map(|n| n / 64 % 8).collect(),
+    ];
+    for index in [Type::I32, Type::I64] {
+        let found = run(&[(U32, &a), (U32, &b), (U32, &c)], &[U32], |b, v| {
+            let [count, second, third] = [v[0], v[1], v[2]].map(|v| {
+                let wide = b.to_index(v, Type::I64);
+                b.index_convert(wide, index)
+            });
+            // From −2 to 5.
+            let two = b.index_literal(index, 2);
+            let second = b.index_sub(second, two);
+            let [one, seven] = [1, 7].map(|n| b.index_literal(index, n));
+            let zero = b.literal(U32, 0);
+            let sum = b.variable(zero);
+            let i = b.begin_loop(count);
+            let add = |b: &mut Builder, op: Binary, value| {
+                let (value, old) = (b.from_index(value, U32), b.get(sum));
+                let new = b.binary(op, old, value);
+                b.set(sum, new);
+            };
+            let (three, old) = (b.literal(U32, 3), b.get(sum));
+            let tripled = b.binary(Binary::Mul, old, three);
+            b.set(sum, tripled);
+            add(b, Binary::Add, i);
+            let first = b.cut_loop(i, one);
+            for (n, cut) in [one, second, third].into_iter().enumerate() {
+                let mut holds = b.cut_loop(i, cut);
+                if n == 1 {
+                    let not = b.not(first);
+                    holds = b.binary(Binary::Or, holds, not);
+                }
+                if n == 0 {
+                    b.begin_rare_if(holds);
+                } else {
+                    b.begin_if(holds);
+                }
+                let more = b.index_literal(index, 5 * n as i64);
+                let more = b.index_add(i, more);
+                let more = b.index_mul(more, seven);
+                add(b, Binary::Xor, more);
+                if n == 2 {
+                    b.begin_else();
+                    let eleven = b.index_literal(index, 11);
+                    add(b, Binary::Add, eleven);
+                }
+                b.end_if();
+            }
+            b.end_loop();
+            vec![b.get(sum)]
+        });
+        for n in 0..a.len() {
+            let cuts = [1, b[n] as i64 - 2, c[n] as i64];
+            assert_eq!(found[0][n], u64::from(host(a[n] as i64, cuts)), "{index}: {} cut at {cuts:?}", a[n]);
+        }
+    }
+}
+
+/// Of two parts of a loop the first has no branch and nothing of what it needs, and the other has no test of it.
+#[test]
+fn parts_of_a_loop_have_their_own_code() {
+    let kernel = build(vec![tensor("y", I32, true)], |b| {
+        let (count, cut) = (b.dim(0, Type::I32), b.index_literal(Type::I32, 8));
+        let i = b.begin_loop(count);
+        let [seven, nine] = [7, 9].map(|n| b.index_literal(Type::I32, n));
+        let ragged = b.cut_loop(i, cut);
+        let own = b.index_mul(i, seven);
+        let (shared, value) = (b.index_mul(i, nine), b.literal(I32, 1));
+        b.begin_rare_if(ragged);
+        let at = b.index_add(own, shared);
+        b.store(Parameter(0), at, &[value]);
+        b.end_if();
+        b.store(Parameter(0), shared, &[value]);
+        b.end_loop();
+    });
+    let text = text(&kernel);
+    let loops: Vec<&str> =
+        text.split("_loop:").skip(1).map(|part| part.split("_loop;").next().unwrap_or(part)).collect();
+    let stores = loops.iter().map(|part| part.matches("st.global").count()).collect::<Vec<_>>();
+    let multiplied = loops.iter().map(|part| part.matches(", 7").count()).collect::<Vec<_>>();
+    assert_eq!((stores, multiplied), (vec![1, 2], vec![0, 1]), "{text}");
+    assert!(loops.iter().all(|part| !part.contains("@!")), "{text}");
+}
+
 /// A store of 1 is visible to no thread whose condition does not hold, predicated or jumped over.
 #[test]
 fn short_and_long_branches() {

@@ -10,6 +10,7 @@
 mod element;
 mod index;
 mod numbering;
+mod rare;
 mod statements;
 mod sums;
 
@@ -35,6 +36,8 @@ pub struct Builder {
     around: Vec<Option<ValueId>>,
     /// Loads of tensors that the kernel does not write: the first with each shape, by region.
     loads: SortedMap<LoadKey, (ValueId, Vec<ValueId>)>,
+    /// Branches that are seldom taken, outer ones before inner ones.
+    rare: Vec<RegionId>,
     unbalanced: bool,
 }
 
@@ -45,7 +48,7 @@ type LoadKey = (RegionId, Memory, ValueId, u32, Option<ValueId>);
 #[derive(Debug)]
 enum Frame {
     /// A loop.
-    Loop { index: ValueId, count: ValueId, rolled: bool, line: u32 },
+    Loop { index: ValueId, count: ValueId, rolled: bool, line: u32, cuts: Vec<ValueId> },
     /// A loop of one iteration: its body belongs to the region around it.
     Once,
     /// The first side of a branch.
@@ -111,6 +114,7 @@ impl Builder {
             line: 0,
             around: Vec::new(),
             loads: SortedMap::new(),
+            rare: Vec::new(),
             unbalanced: false,
         }
     }
@@ -135,6 +139,7 @@ impl Builder {
             return Err(Unbalanced);
         }
         self.drop_unused();
+        self.move_to_rare();
         self.drop_buffers();
         self.kernel.declare_meetings();
         Ok(self.kernel)

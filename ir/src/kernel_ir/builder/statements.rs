@@ -1,6 +1,7 @@
 //! Statements: loops and branches, buffers and barriers, copies and accesses.
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Compare;
 
 use super::{Builder, Frame, Guard, OpenRole};
 use crate::kernel_ir::{
@@ -29,20 +30,41 @@ impl Builder {
         self.open_region();
         let range = Range::new(0, facts.range.high.saturating_sub(1).max(0));
         let index = self.new_value(Op::LoopIndex, ty, self.region(), Facts { range, ..facts });
-        self.frames.push(Frame::Loop { index, count, rolled, line: self.line });
+        self.frames.push(Frame::Loop { index, count, rolled, line: self.line, cuts: Vec::new() });
         index
     }
 
     /// Ends the innermost loop.
     pub fn end_loop(&mut self) {
         match self.frames.pop() {
-            Some(Frame::Loop { index, count, rolled, line }) => {
+            Some(Frame::Loop { index, count, rolled, line, cuts }) => {
                 let body = self.close_region();
-                self.push(line, StatementKind::Loop(Loop { index, count, body, rolled }));
+                self.push(line, StatementKind::Loop(Loop { index, count, body, rolled, cuts }));
             }
             Some(Frame::Once) => {}
             _ => self.unbalanced = true,
         }
+    }
+
+    /// Whether a value is the index of a loop that is open.
+    pub fn is_loop_index(&self, value: ValueId) -> bool {
+        self.frames.iter().any(|frame| matches!(frame, Frame::Loop { index, .. } if *index == value))
+    }
+
+    /// Whether the iteration that is under way of an open loop is `at` or a later one. The loop is cut there, in the
+    /// order in which that is asked: see [`Loop::cuts`].
+    pub fn cut_loop(&mut self, index: ValueId, at: ValueId) -> ValueId {
+        let condition = self.index_compare(Compare::Ge, index, at);
+        let depth = |value: ValueId| self.kernel.region(self.kernel.value(value).region).depth;
+        let is_outside = depth(at) < depth(index);
+        if self.kernel.pred_literal(condition).is_none() && is_outside {
+            let own = self.frames.iter_mut().find_map(|frame| match frame {
+                Frame::Loop { index: own, cuts, .. } if *own == index => Some(cuts),
+                _ => None,
+            });
+            own.into_iter().filter(|cuts| !cuts.contains(&at)).for_each(|cuts| cuts.push(at));
+        }
+        condition
     }
 
     /// Starts the side of a branch that runs where `condition` holds.
@@ -404,13 +426,11 @@ impl Builder {
         self.push(self.line, StatementKind::MmaSync(product));
     }
 
-    /// Each warpgroup starts these products as one group, after what its threads have done to the variables, and waits
-    /// until it is done, and all before it but the last `pending`.
-    pub fn wgmma_group(&mut self, products: Vec<Wgmma>, pending: u32) {
+    /// Each warpgroup starts these products as one group, after what its threads have done to the variables.
+    pub fn wgmma_group(&mut self, products: Vec<Wgmma>) {
         self.push(self.line, StatementKind::WgmmaFence);
         products.into_iter().for_each(|product| self.push(self.line, StatementKind::Wgmma(product)));
         self.push(self.line, StatementKind::WgmmaCommitGroup);
-        self.push(self.line, StatementKind::WgmmaWaitGroup { pending });
     }
 
     /// Waits until all but the last `pending` groups of products are done.

@@ -224,6 +224,8 @@ impl Checker<'_> {
                 let (index, count) = (self.kernel.values.get(l.index.index()), self.kernel.values.get(l.count.index()));
                 let fits = index.is_some_and(|i| i.op == Op::LoopIndex && Some(i.ty) == count.map(|c| c.ty));
                 self.expect(fits, Problem::BadBinding(l.index));
+                let of_index = index.map(|index| index.ty);
+                l.cuts.iter().for_each(|cut| self.operand(*cut, |ty| Some(ty) == of_index));
                 self.open(l.index);
                 self.nested_where(l.count, l.body, region);
                 self.close(l.index);
