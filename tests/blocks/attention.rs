@@ -61,12 +61,22 @@ fn last_blocks_may_lack_terms() {
     let sizes: &[&[i64]] = &[&[1, 5], &[64, 50], &[70, 33], &[2, 16], &[3, 0], &[1, 1]];
     tried(&ragged(attention("", SCORES, Y, OPS, HELD)), sizes, 2);
     tried(&ragged(attention("", SCORES, "y[i, e] = a[i, e] + (l[i] + m[i]);", OPS, "")), &[&[66, 35], &[3, 0]], 1);
+    // The product masks its scores, in a loop that begins with the first block that lacks a term: one, or all but one.
+    tried(&direct(OPS), LACKING, 1);
     // Terms that begin later.
     let late = ragged(attention("", SCORES, Y, OPS, HELD))
         .replace("(|j|", "(|j in 3..N|")
         .replace("f32[M, 8])", "f32[M, 8]) where N >= 3");
     tried(&late, &[&[5, 3], &[2, 20], &[65, 36]], 1);
 }
+
+/// Scores are those of the product, and blocks need not divide the terms.
+fn direct(ops: &str) -> String {
+    attention("", "", Y, ops, "").replace("x[i, j]", "s[i, j]").replace("where N % 16 == 0", "")
+}
+
+/// Sizes of which the last block lacks one term, all but one, or none.
+const LACKING: &[&[i64]] = &[&[2, 31], &[66, 47], &[1, 15], &[3, 32], &[2, 1], &[65, 17], &[1, 0]];
 
 /// Blocks take parts of the terms, and the last one merges what they have: in parts that the blocks of terms divide,
 /// and in as many parts as are said.
@@ -186,6 +196,7 @@ fn a_product_is_a_block_behind() {
     // What is between is computed where it is read: then all of it is after the wait.
     tried(&behind(&ragged(plain("")), ""), &[&[66, 35], &[2, 16], &[3, 0], &[1, 1], &[65, 17]], 1);
     tried(&behind(&ragged(plain(HELD)), "persistent, "), &[&[300, 50], &[7, 1], &[300, 5]], 2);
+    tried(&behind(&direct(OPS_WITH_ROLES), ""), LACKING, 1);
     // Rings of one slot and of three.
     let rings = plain(HELD).replace("k in shared at m.jo ring(2)", "k in shared at m.jo ring(3)");
     let rings = rings.replace("v in shared at m.jo ring(2)", "v in shared at m.jo");
