@@ -29,9 +29,6 @@ impl Values<'_> {
                         }
                     }
                     (None, Source::Equation { equation, component }) => {
-                        if self.not_here.contains(&source) {
-                            return true;
-                        }
                         let own = algorithm.equations[usize::from(equation)].components.range();
                         open.push(algorithm.components[own][usize::from(component)].value);
                     }
