@@ -1,5 +1,5 @@
-//! Attention in other ways: causal, with heads that share keys and the logarithm of each row's sum; for few queries
-//! and many keys, which blocks share; and by the products of warps, for GPUs before Hopper.
+//! Attention in other ways: causal, with heads that share keys and the logarithm of each row's sum; with a window; for
+//! few queries and many keys, which blocks share; and by the products of warps, for GPUs before Hopper.
 
 mod support;
 
@@ -59,6 +59,55 @@ schedule! {
         stage sv[g, j, e] = v in shared at m.jo ring(2) via tma by load {
             box e by 64 -> ex, eb;
             layout [ex, g, j, eb] swizzle 128;
+        }
+    }
+}
+
+schedule! {
+    /// The same with a window: a query sees the 1,024 keys up to its own. Blocks of keys before the windows of a tile
+    /// are left out as well, and in those around their starts the scores before them are masked.
+    pub kernel Window(q: bf16[H, S, 128], k: bf16[H, S, 128], v: bf16[H, S, 128]) -> (o: bf16[H, S, 128]) {
+        s[h, i, j]  = dot(|d| q[h, i, d] * k[h, j, d]);
+        m[h, i]     = max(|j in max(0, i - 1023)..=i| s[h, i, j]);
+        p[h, i, j]  = approx::exp2(fma(0.127_517_43, s[h, i, j], -0.127_517_43 * m[h, i])); // log₂ e / √128
+        pb[h, i, j] = p[h, i, j] as bf16;
+        l[h, i]     = online sum(|j in max(0, i - 1023)..=i| p[h, i, j]);
+        a[h, i, e]  = online dot(|j in max(0, i - 1023)..=i| pb[h, i, j] * v[h, j, e]);
+        o[h, i, e]  = (a[h, i, e] / l[h, i]) as bf16;
+
+        launch roles { load: warpgroup regs(24), math: 2 warpgroup regs(240) };
+        schedule o by math {
+            split i by 128 -> it, i1;
+            split i1 by 64 -> w, i2;
+            bind h, it: grid;
+            bind w: warpgroup;
+            reorder h, it, w, i2, e;
+            fragment (i2, e) by wgmma;
+            vectorize e_p;
+        }
+        schedule m in registers at o.it by math {
+            split i by 64 -> w, i1;
+            bind w: warpgroup;
+            split j by 128 -> jo, j1;
+            reorder jo, w, i1, j1;
+            fragment (i1, j1) by wgmma;
+            online m -> l, a over jo;
+        }
+        schedule a  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, e, j) by wgmma; }
+        schedule pb in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
+        schedule p  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; fragment (i1, j) by wgmma; }
+        schedule s  in registers at m.jo by math { split i by 64 -> w, i1; bind w: warpgroup; mma (i1, j, d) by wgmma; }
+        stage sq[h, i, d] = q in shared at o.it via tma by load {
+            box d by 64 -> dx, db;
+            layout [dx, h, i, db] swizzle 128;
+        }
+        stage sk[h, j, d] = k in shared at m.jo ring(2) via tma by load {
+            box d by 64 -> dx, db;
+            layout [dx, h, j, db] swizzle 128;
+        }
+        stage sv[h, j, e] = v in shared at m.jo ring(2) via tma by load {
+            box e by 64 -> ex, eb;
+            layout [ex, h, j, eb] swizzle 128;
         }
     }
 }
@@ -198,6 +247,16 @@ fn main() -> tilewright::Result<()> {
         let reference = Causal { q: &q, k: &k, v: &v, o: &mut o, lse: &mut lse }.reference()?;
         support::row(&format!("G = {g}, S = {s}"), time, &reference.check("o", &o)?);
         support::row("", time, &reference.check("lse", &lse)?);
+    }
+    support::title(&device, Window::KERNEL);
+    for (h, s) in [(1, 3), (1, 1100)] {
+        let q = Tensor::from_slice(&device, &data(h * s * 128, 5), [h, s, 128])?;
+        let k = Tensor::from_slice(&device, &data(h * s * 128, 8), [h, s, 128])?;
+        let v = Tensor::from_slice(&device, &data(h * s * 128, 3), [h, s, 128])?;
+        let mut o = Tensor::zeros(&device, [h, s, 128])?;
+        let time = support::time(&device, || Window { q: &q, k: &k, v: &v, o: &mut o }.launch(&device))?;
+        let check = Window { q: &q, k: &k, v: &v, o: &mut o }.reference()?.check("o", &o)?;
+        support::row(&format!("H = {h}, S = {s}"), time, &check);
     }
     support::title(&device, Decode::KERNEL);
     for (h, s, t) in [(2, 1, 1000), (1, 5, 3)] {

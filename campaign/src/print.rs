@@ -77,6 +77,8 @@ impl fmt::Display for Index {
             Self::Mul(a, b) => write!(f, "({a} * {b})"),
             Self::Div(a, c) => write!(f, "({a} / {c})"),
             Self::Mod(a, c) => write!(f, "({a} % {c})"),
+            Self::Min(a, b) => write!(f, "min({a}, {b})"),
+            Self::Max(a, b) => write!(f, "max({a}, {b})"),
             Self::Gather(v) => write!(f, "{v}"),
         }
     }

@@ -3,10 +3,12 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Output, Status, check, emulate, explain, inspect, run, template};
+use crate::{Output, Status, check, cost, draw, emulate, explain, inspect, run, template};
 
 /// Work that `run` does before it says that there is too much of it: some seconds.
 const BUDGET: u64 = 1 << 28;
+/// Work that `inspect --cost` does before it draws blocks: some seconds, more for large products.
+const COUNTED: u64 = 1 << 26;
 
 /// Checks, inspects, runs and explains the kernels of `schedule!`, without a GPU.
 #[derive(Clone, Debug, Parser)]
@@ -18,6 +20,7 @@ Examples:
   tilewright new my-kernels                       a crate with a kernel and a test
   tilewright check src/lib.rs                     what rustc would say of its kernels
   tilewright run src/lib.rs --dims N=1000         one kernel on the emulator, against the reference
+  tilewright inspect src/lib.rs --cost --dims N=8 what it costs on a GPU that is not there
   tilewright explain TW0201                       the page of a diagnostic"
 )]
 pub struct Args {
@@ -51,20 +54,65 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Shows what kernels were compiled to: axes, predicates, accesses, launch shape, PTX.
+    /// Shows what kernels were compiled to: axes, predicates, accesses, launch shape, PTX. With --cost, what a launch
+    /// asks of a GPU.
     #[command(after_help = "\
 Examples:
   tilewright inspect src/lib.rs
-  tilewright inspect src/lib.rs --kernel Saxpy --json")]
+  tilewright inspect src/lib.rs --kernel Saxpy --json
+  tilewright inspect src/lib.rs --kernel Saxpy --cost --dims N=1000000 --gpu a100")]
     Inspect {
         /// A Rust source file.
         file: String,
         /// Only the kernel with this name.
         #[arg(long)]
         kernel: Option<String>,
+        /// Show what a launch of one kernel costs: bytes, operations, conflicts, occupancy, and the time that it takes
+        /// at least. No GPU is needed; see docs/cost.md.
+        #[arg(long)]
+        cost: bool,
+        /// The GPU of --cost: a100, h100, h200, l40s, rtx4090.
+        #[arg(long, default_value = "h200", requires = "cost")]
+        gpu: String,
+        /// Sizes and strides of --cost, such as N=1000,M=7. A size that follows from the facts may be left out; a
+        /// stride that is left out is the contiguous one.
+        #[arg(long, value_delimiter = ',', requires = "cost")]
+        dims: Vec<String>,
+        /// A scalar of --cost, such as eps=1e-5; may be given several times. Others are drawn.
+        #[arg(long = "arg", value_name = "NAME=VALUE", requires = "cost")]
+        args: Vec<String>,
+        /// Warp instructions that --cost may execute to count. Where all blocks are more work, some are drawn, and
+        /// counts are estimates.
+        #[arg(long, default_value_t = COUNTED, requires = "cost")]
+        budget: u64,
         /// Print JSON; the format is described in docs/inspect-json.md.
         #[arg(long)]
         json: bool,
+    },
+    /// Draws one kernel as SVG: its axes, its threads, its boxes and layouts, its shared memory over time, and how its
+    /// roles hand buffers to each other.
+    ///
+    /// With sizes, extents are numbers. Without any, the picture is true for all sizes, and what depends on them is
+    /// left out.
+    ///
+    /// Exit code 0: drawn; 1: the compiler refuses the kernel; 2: wrong usage, or a file that cannot be written.
+    #[command(after_help = "\
+Examples:
+  tilewright draw src/lib.rs --kernel Saxpy -o saxpy.svg
+  tilewright draw src/lib.rs --kernel Gemm --dims M=512,N=512,K=256 -o gemm.svg
+  tilewright draw src/lib.rs -o - > kernel.svg")]
+    Draw {
+        /// A Rust source file.
+        file: String,
+        /// The kernel to draw; may be left out if the file has one.
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Sizes and strides, as `run` takes them.
+        #[arg(long, value_delimiter = ',')]
+        dims: Vec<String>,
+        /// The file to write; `-` is standard output.
+        #[arg(short, long, value_name = "FILE")]
+        output: String,
     },
     /// Runs a kernel on the emulator with random inputs and compares it with the reference.
     ///
@@ -159,7 +207,13 @@ impl Args {
         match self.command {
             Command::Check { files, fix: false, diff: false, json } => check::check(&files, json),
             Command::Check { files, fix, json, .. } => check::fixed(&files, fix, json),
-            Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
+            Command::Inspect { file, kernel, cost: true, gpu, dims, args, budget, json } => {
+                let kernel = kernel.as_deref();
+                let request = cost::Request { kernel, dims: &dims, scalars: &args, gpu: &gpu, budget };
+                cost::cost(&file, &request, json)
+            }
+            Command::Inspect { file, kernel, json, .. } => inspect::inspect(&file, kernel.as_deref(), json),
+            Command::Draw { file, kernel, dims, output } => draw::draw(&file, kernel.as_deref(), &dims, &output),
             Command::Run { file, kernel, dims, args, seed, perturb, budget, json } => {
                 let options = run::Options { seed, perturb, budget };
                 run::run(&file, kernel.as_deref(), (&dims, &args), options, json)

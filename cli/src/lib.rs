@@ -7,6 +7,9 @@
 //! | [`findings`] | findings and their edits as JSON |
 //! | [`check`], [`fix`] | `tilewright check`; its `--fix` |
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
+//! | [`assembler`] | NVIDIA's assembler, where there is one |
+//! | [`cost`] | `tilewright inspect --cost` |
+//! | [`draw`] | `tilewright draw`: a picture of a kernel |
 //! | [`explain`] | `tilewright explain` |
 //! | [`prove`] | a kernel at sizes of all kinds: the separate checker, the emulator |
 //! | [`sizes`] | the value of every dimension, and sizes that satisfy the facts |
@@ -18,7 +21,10 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod assembler;
 pub mod check;
+pub mod cost;
+pub mod draw;
 pub mod emulate;
 pub mod explain;
 pub mod findings;

@@ -14,7 +14,7 @@ use tilewright_kernel::KernelInfo;
 use crate::inputs::Floats;
 use crate::source::SourceFile;
 use crate::trial::{Outcome, Trial, TrialError, Verdict};
-use crate::{Output, Status, inspect, sizes};
+use crate::{Output, Status, inspect, sizes, trial};
 
 /// Version of the JSON format.
 const FORMAT: u32 = 2;
@@ -55,13 +55,10 @@ pub fn run(
         Ok(values) => values,
         Err(error) => return Output::usage(error),
     };
-    let mut given: Vec<(&str, &str)> = Vec::new();
-    for text in scalars {
-        match text.split_once('=') {
-            Some((name, value)) => given.push((name.trim(), value.trim())),
-            None => return Output::usage(format!("`--arg {text}`: a scalar is given as NAME=VALUE, such as eps=1e-5")),
-        }
-    }
+    let given = match trial::scalars(scalars) {
+        Ok(given) => given,
+        Err(error) => return Output::usage(error),
+    };
     let head = Head { path, line, kernel, dims: &values, scalars: &given, options };
     let runs = match head.runs() {
         Ok(runs) => runs,

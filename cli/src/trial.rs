@@ -58,7 +58,7 @@ pub struct Trial<'k> {
     kernel: &'k KernelInfo,
     /// In the order of the parameters.
     values: Vec<Value>,
-    /// Bytes of all elements: those that are only read or written once, those updated in place twice.
+    /// Bytes of all elements: see [`least`].
     pub traffic: u64,
     /// Elements and terms that the reference may evaluate.
     work: u64,
@@ -114,6 +114,35 @@ impl Outcome {
     }
 }
 
+/// Names and values of scalars that are given as `eps=1e-5`.
+///
+/// # Errors
+/// What to tell the user of a text that is not.
+pub fn scalars(given: &[String]) -> Result<Vec<(&str, &str)>, String> {
+    let mut all = Vec::new();
+    for text in given {
+        match text.split_once('=') {
+            Some((name, value)) => all.push((name.trim(), value.trim())),
+            None => return Err(format!("`--arg {text}`: a scalar is given as NAME=VALUE, such as eps=1e-5")),
+        }
+    }
+    Ok(all)
+}
+
+/// Bytes that a launch loads and stores at least: every element of an input and of an output once, and of a tensor that
+/// is updated in place both ways.
+pub fn least(kernel: &KernelInfo, layouts: &[Option<sizes::Layout>]) -> [u64; 2] {
+    let mut all = [0; 2];
+    for (parameter, layout) in kernel.parameters.iter().zip(layouts) {
+        let (ParameterKind::Tensor(tensor), Some(layout)) = (&parameter.kind, layout) else { continue };
+        let bytes = layout.elements.saturating_mul(parameter.element.bytes().into());
+        for (sum, moves) in all.iter_mut().zip([tensor.role != Role::Output, tensor.role.is_written()]) {
+            *sum += if moves { bytes } else { 0 };
+        }
+    }
+    all
+}
+
 impl<'k> Trial<'k> {
     /// Random arguments on a device. The same kernel, sizes and seed give the same values on every device.
     ///
@@ -147,7 +176,8 @@ impl<'k> Trial<'k> {
         if bytes > u128::from(MOST_BYTES) {
             return Err(TrialError::TooLarge { bytes });
         }
-        let (mut values, mut traffic) = (Vec::new(), 0);
+        let mut values = Vec::new();
+        let traffic = least(kernel, &layouts).iter().sum();
         let mut random = Random::new(seed);
         for (parameter, layout) in sizes_of {
             match (&parameter.kind, layout) {
@@ -158,8 +188,6 @@ impl<'k> Trial<'k> {
                         Role::Output => vec![FILLER; count * size],
                         Role::Input | Role::InOut => elements_with(floats, parameter.element, count, &mut random),
                     };
-                    let times = if tensor.role == Role::InOut { 2 } else { 1 };
-                    traffic += layout.elements * size as u64 * times;
                     let place = (&*layout.shape, &*layout.strides);
                     let element = parameter.element;
                     values.push(Value::Tensor(DynamicTensor::new(device, element, place, &contents, FILLER)?));

@@ -1,21 +1,13 @@
 //! The binary as its users meet it: every command, with good and with bad input.
 
+mod common;
+
 use std::path::PathBuf;
-use std::process::Command;
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
 
-/// Runs the command in the folder of the test kernels: exit code, standard output, standard error.
-fn tilewright(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
-        .args(arguments)
-        .current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/kernels"))
-        .output()
-        .expect("the command starts");
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-    (output.status.code().expect("an exit code"), text(&output.stdout), text(&output.stderr))
-}
+use common::{documented, fields, json, sorted, tilewright};
 
 /// Runs the command and compares what it prints, up to what every change of the compiler changes: PTX, counters.
 fn check(arguments: &[&str], expected: &Expect) {
@@ -153,6 +145,7 @@ fn inspect_text() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of it is one document")]
 fn inspect_staged_copies() {
     let document = json(&["inspect", "staged.rs", "--json"]);
     let stage = &document["kernels"][0]["stages"][0];
@@ -185,6 +178,7 @@ fn inspect_staged_copies() {
             "buffer_bytes": 8192,
             "copies": 1,
             "copy_bytes": 4096,
+            "elected": 0,
             "form": "tiles",
             "form_reason": "it is swizzled",
             "holes": "has strong correctness, for its reader folds in its holes; level 1: every hole is zero (Theorem G)",
@@ -192,6 +186,18 @@ fn inspect_staged_copies() {
             "model": "strong",
             "multicast": null,
             "name": "xs",
+            "places": [
+              {
+                "count": 32,
+                "name": "i",
+                "stride": 32
+              },
+              {
+                "count": 32,
+                "name": "k",
+                "stride": 1
+              }
+            ],
             "ring": 2,
             "role": null,
             "swizzle": 128,
@@ -204,6 +210,7 @@ fn inspect_staged_copies() {
         ]
         [
           {
+            "axis": 0,
             "condition": "i < M",
             "emitted": true,
             "removed_by": null,
@@ -214,6 +221,7 @@ fn inspect_staged_copies() {
             }
           },
           {
+            "axis": 1,
             "condition": "k < K",
             "emitted": true,
             "removed_by": null,
@@ -468,54 +476,6 @@ fn explain_prints_pages() {
             `tilewright explain` lists all of them
         "#]],
     );
-}
-
-/// The fields of a document: `kernels[].name`. Lists of plain values count as one field.
-fn fields(value: &Value, path: &str, into: &mut Vec<String>) {
-    match value {
-        Value::Object(object) => {
-            if !path.is_empty() {
-                into.push(path.to_owned());
-            }
-            for (key, value) in object {
-                // The names of dimensions are the user's.
-                if path == "dims" || path == "runs[].scalars" {
-                    continue;
-                }
-                let dot = if path.is_empty() { "" } else { "." };
-                fields(value, &format!("{path}{dot}{key}"), into);
-            }
-        }
-        Value::Array(all) => {
-            into.push(path.to_owned());
-            for value in all.iter().filter(|v| v.is_object()) {
-                fields(value, &format!("{path}[]"), into);
-            }
-        }
-        _ => into.push(path.to_owned()),
-    }
-}
-
-fn sorted(mut fields: Vec<String>) -> Vec<String> {
-    fields.retain(|f| !f.ends_with("[]"));
-    fields.sort();
-    fields.dedup();
-    fields
-}
-
-/// The fields in the tables of a section of `docs/inspect-json.md`.
-fn documented(section: &str) -> Vec<String> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/inspect-json.md");
-    let text = std::fs::read_to_string(path).expect("docs/inspect-json.md");
-    let start = text.find(&format!("\n## {section}\n")).expect("the section") + 1;
-    let end = text[start..].find("\n## ").map_or(text.len(), |at| start + at);
-    let rows = text[start..end].lines().filter_map(|line| line.strip_prefix("| `"));
-    sorted(rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect())
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let (_, out, err) = tilewright(arguments);
-    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a launch is given: shape, arguments, extents, options.
 
+use std::ops::Range;
+
 /// An argument: the bytes of one parameter, little-endian.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arg(pub Vec<u8>);
@@ -88,6 +90,8 @@ pub enum MatrixModel {
     Ampere,
     /// Hopper, bit by bit: blocks of 16 products, 25 bits.
     Hopper,
+    /// Nothing is multiplied: the sums stay what they were. For counting.
+    Nothing,
 }
 
 /// How to run.
@@ -104,11 +108,16 @@ pub struct Options {
     pub matrix: MatrixModel,
     /// Warp instructions that the whole launch may execute. The default is some ten minutes of one core.
     pub budget: u64,
+    /// Numbers of the clusters that run, or of the blocks without clusters; `None`: all of the grid. For counting: what
+    /// the others would write is missing, and who waits for them waits for ever.
+    pub clusters: Option<Range<u64>>,
     /// Host threads; `None` uses all that the process may use. The result does not depend on it.
     pub threads: Option<usize>,
     /// Use only instructions that every host of this architecture has, and execute every instruction in every lane: for
     /// measuring and comparing. The result does not depend on it.
     pub baseline: bool,
+    /// Run the first cluster alone, and trace at most so many instructions of its warps: see [`crate::trace`].
+    pub trace: Option<u64>,
 }
 
 impl Default for Options {
@@ -119,8 +128,10 @@ impl Default for Options {
             perturb: None,
             matrix: MatrixModel::Fast,
             budget: 1 << 35,
+            clusters: None,
             threads: None,
             baseline: false,
+            trace: None,
         }
     }
 }

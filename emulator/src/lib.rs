@@ -52,7 +52,8 @@
 //! `memory` is device memory; `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk`
 //! has tiles and the copies that are under way; `matrix` is what tensor cores compute; `cluster` is what CTAs of a
 //! cluster share, `registers` what their warpgroups hand to each other, `warpgroup` their products that are under way;
-//! `schedule` decides what runs when; `report` and `counters` are what is told.
+//! `schedule` decides what runs when; `trace` is what a cluster did, for pictures; `report` and `counters` are what is
+//! told.
 
 #![deny(unsafe_code)]
 
@@ -74,9 +75,10 @@ mod report;
 mod schedule;
 mod shadow;
 mod sync;
+pub mod trace;
 mod warpgroup;
 
-pub use counters::{Class, Counters, Traffic};
+pub use counters::{Arithmetic, Bulk, Class, Counters, Factor, Traffic, Work};
 pub use error::Error;
 pub use launch::{Arg, Extent, Launch, MatrixModel, Options, Sanitizers};
 pub use memory::device::Memory;

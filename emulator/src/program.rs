@@ -103,6 +103,14 @@ impl Program {
         Ok(kernel.param_variables.iter().map(|param| (param.name.clone(), param.bytes)).collect())
     }
 
+    /// Bytes of shared memory of fixed size that a block of a kernel has.
+    ///
+    /// # Errors
+    /// As [`Program::parameters`].
+    pub fn static_shared(&self, entry: &str) -> Result<u32, Error> {
+        Ok(self.kernel(entry)?.static_shared)
+    }
+
     /// The block shape that a kernel requires (`.reqntid`), if it requires one.
     ///
     /// # Errors

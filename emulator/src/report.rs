@@ -1,5 +1,6 @@
 //! What a launch tells: findings with their place, and counters.
 
+use crate::trace::Trace;
 use std::fmt;
 
 use crate::counters::Counters;
@@ -278,6 +279,8 @@ pub struct Report {
     /// What the kernel printed with `printf`: at most 1 MiB, the same for the same seed. Texts of different threads
     /// have no order.
     pub printed: String,
+    /// What happened in the first cluster, if that was asked for: see [`crate::Options::trace`].
+    pub trace: Option<Trace>,
 }
 
 impl Report {

@@ -65,18 +65,63 @@ pub enum Index {
     Div(IndexId, IndexId),
     /// a − b·⌊a / b⌋, b > 0
     Mod(IndexId, IndexId),
+    /// min(a, b)
+    Min(IndexId, IndexId),
+    /// max(a, b)
+    Max(IndexId, IndexId),
     /// An integer value used as an index (a gather).
     Value(ValueId),
 }
 
 impl Index {
+    /// The two indices that it is computed from, if it is.
+    pub fn sides(self) -> Option<[IndexId; 2]> {
+        match self {
+            Self::Add(a, b)
+            | Self::Sub(a, b)
+            | Self::Mul(a, b)
+            | Self::Div(a, b)
+            | Self::Mod(a, b)
+            | Self::Min(a, b)
+            | Self::Max(a, b) => Some([a, b]),
+            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Value(_) => None,
+        }
+    }
+
     /// The indices that it is computed from.
     pub fn operands(self) -> impl Iterator<Item = IndexId> {
-        let both = match self {
-            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => Some([a, b]),
+        self.sides().into_iter().flatten()
+    }
+
+    /// The same of other indices.
+    #[must_use]
+    pub fn of(self, mut other: impl FnMut(IndexId) -> IndexId) -> Self {
+        match self {
+            Self::Add(a, b) => Self::Add(other(a), other(b)),
+            Self::Sub(a, b) => Self::Sub(other(a), other(b)),
+            Self::Mul(a, b) => Self::Mul(other(a), other(b)),
+            Self::Div(a, b) => Self::Div(other(a), other(b)),
+            Self::Mod(a, b) => Self::Mod(other(a), other(b)),
+            Self::Min(a, b) => Self::Min(other(a), other(b)),
+            Self::Max(a, b) => Self::Max(other(a), other(b)),
+            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Value(_) => self,
+        }
+    }
+
+    /// Its value, given those of the two indices that it is computed from; none beyond 64 bits, by a divisor that is
+    /// not positive, and of another kind of index.
+    pub fn value(self, a: i64, b: i64) -> Option<i64> {
+        match self {
+            Self::Add(..) => a.checked_add(b),
+            Self::Sub(..) => a.checked_sub(b),
+            Self::Mul(..) => a.checked_mul(b),
+            // Divisors are positive, so that Euclid's division rounds down.
+            Self::Div(..) => (b > 0).then(|| a.div_euclid(b)),
+            Self::Mod(..) => (b > 0).then(|| a.rem_euclid(b)),
+            Self::Min(..) => Some(a.min(b)),
+            Self::Max(..) => Some(a.max(b)),
             Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Value(_) => None,
-        };
-        both.into_iter().flatten()
+        }
     }
 }
 

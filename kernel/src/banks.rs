@@ -6,10 +6,12 @@
 
 /// Banks.
 pub const COUNT: usize = 32;
+/// Bytes that a bank has next to each other.
+pub const WORD: u32 = 4;
 
 /// Parts of a warp that access shared memory one after the other, where each lane accesses so many bytes.
 pub const fn parts(bytes: u32) -> usize {
-    if bytes < 4 { 1 } else { (bytes / 4) as usize }
+    if bytes < WORD { 1 } else { (bytes / WORD) as usize }
 }
 
 /// Cycles of one part, whose lanes access `words` words each from these byte addresses on: the most distinct words of
@@ -19,7 +21,7 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
     let (mut first, mut loads, mut others) = ([0; COUNT], [0_u64; COUNT], Vec::new());
     let mut most = 0;
     for at in addresses {
-        let mut word = at / 4;
+        let mut word = at / WORD as u64;
         let end = word + words as u64;
         while word < end {
             let bank = word as usize % COUNT;
@@ -43,7 +45,7 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
 /// Cycles of an access of a warp, and how many it would take without conflicts: `lanes` are the byte addresses of those
 /// that take part, each of which accesses `bytes` bytes, at most 16.
 pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
-    let (parts, words) = (parts(bytes), bytes.max(4) as usize / 4);
+    let (parts, words) = (parts(bytes), (bytes.max(WORD) / WORD) as usize);
     let (mut taken, mut least) = (0, 0);
     for part in lanes.chunks(lanes.len().div_ceil(parts).max(1)) {
         let cycles = cycles(part.iter().flatten().copied(), words);
@@ -55,7 +57,7 @@ pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
 /// The lanes of such an access that wait for each other the longest: one for each word of the bank that delivers most
 /// words in a part.
 pub fn waiting(lanes: &[Option<u64>], bytes: u32) -> Vec<u32> {
-    let (parts, words) = (parts(bytes), bytes.max(4) / 4);
+    let (parts, words) = (parts(bytes), bytes.max(WORD) / WORD);
     let size = lanes.len().div_ceil(parts).max(1);
     let mut most = Vec::new();
     for (part, lanes) in lanes.chunks(size).enumerate() {

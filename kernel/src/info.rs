@@ -286,11 +286,25 @@ pub struct Ptx {
     pub driver: (u8, u8),
 }
 
+impl Ptx {
+    /// Whether it runs on a device of this compute capability.
+    pub fn runs_on(&self, capability: (u8, u8)) -> bool {
+        if self.exact_capability { capability == self.capability } else { capability >= self.capability }
+    }
+}
+
 impl KernelInfo {
     /// What each `.param` of an entry point receives, in order.
     pub fn arguments_of(&self, entry: &Entry) -> impl Iterator<Item = Argument> {
         let takes_maps = entry.takes_maps;
         self.arguments.iter().copied().filter(move |a| takes_maps || !matches!(a, Argument::Map(_)))
+    }
+
+    /// The number of the entry point to launch for these dimensions: the first one whose conditions hold. A condition
+    /// that has no value does not hold.
+    pub fn entry_for(&self, dims: &[i64]) -> Option<usize> {
+        let holds = |c: &Constraint| c.holds(dims).unwrap_or(false);
+        self.entries.iter().position(|entry| entry.conditions.iter().all(holds))
     }
 
     /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so

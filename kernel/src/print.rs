@@ -133,6 +133,8 @@ impl Printed<'_> {
             Index::Mul(a, b) => binary(a, "*", b, PRODUCT),
             Index::Div(a, b) => binary(a, "/", b, PRODUCT),
             Index::Mod(a, b) => binary(a, "%", b, PRODUCT),
+            Index::Min(a, b) => (format!("min({}, {})", self.index(a).0, self.index(b).0), ATOM),
+            Index::Max(a, b) => (format!("max({}, {})", self.index(a).0, self.index(b).0), ATOM),
             Index::Value(v) => self.value(v),
         }
     }

@@ -248,6 +248,8 @@ fn index(index: &Index) -> TokenStream {
         Index::Mul(x, y) => quote!(a::Index::Mul(#x, #y)),
         Index::Div(x, y) => quote!(a::Index::Div(#x, #y)),
         Index::Mod(x, y) => quote!(a::Index::Mod(#x, #y)),
+        Index::Min(x, y) => quote!(a::Index::Min(#x, #y)),
+        Index::Max(x, y) => quote!(a::Index::Max(#x, #y)),
         Index::Value(v) => quote!(a::Index::Value(#v)),
     }
 }

@@ -59,6 +59,8 @@
 //! - A kernel without tensor inputs still has `'a` and `'m`: its outputs use them.
 //! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.
 
-pub use crate::launch::{Arg, launch, prepare};
+#[cfg(feature = "emulator")]
+pub use crate::emulator::{Part, count};
+pub use crate::launch::{Arg, blocks, launch, prepare};
 pub use crate::reference::{reference, reference_within};
 pub use crate::tensor::DynamicTensor;

@@ -334,6 +334,44 @@ fn rows_may_be_fewer_than_terms() {
     assert!(found[..8 * 64].iter().all(|y| y.is_finite()) && found[8 * 64..].iter().all(|y| y.is_nan()));
 }
 
+/// The scores of [`attention`] with no equation between them and the extreme, over a range that depends on the element.
+fn over(range: &str, sizes: &str) -> String {
+    let source = attention("", "x[i, j] = s[i, j];", Y, OPS, "").replace("x[i, j]", "s[i, j]");
+    let source = source.replace("s[i, j] = s[i, j];", "").replace("where N % 16 == 0", sizes);
+    let of = |source: String, of: &str| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in {range}|"));
+    ["max", "online sum", "online dot"].into_iter().fold(source, of)
+}
+
+/// Terms from one that depends on the row: blocks before all starts of a tile are left out, and scores before the start
+/// are masked in the blocks that have some.
+#[test]
+fn terms_start_where_the_range_does() {
+    // Windows that are shorter than a block, as long as one and no multiple of one, than a tile, and longer.
+    for (window, sizes) in [(1, [[17, 17], [80, 96]]), (16, [[1, 1], [130, 130]]), (40, [[3, 64], [150, 160]])] {
+        let source = over(&format!("max(0, i - {})..=i", window - 1), "where M <= N");
+        tried(&source, &sizes.each_ref().map(|s| &s[..]), 1);
+    }
+    tried(&over("max(0, i - 99)..=i", "where M <= N, N % 16 == 0"), &[&[256, 256]], 1);
+    // Both ends are apart from the row, and some rows have no terms.
+    tried(&over("max(0, i - 20)..min(i + 20, N)", ""), &[&[70, 70], &[70, 40], &[33, 80]], 1);
+    tried(&over("i..N", ""), &[&[70, 70], &[20, 100], &[100, 20]], 1);
+    tried(&over("max(3, i - 7)..max(3, N - 5)", "where N >= 3"), &[&[70, 70], &[9, 4], &[5, 40]], 1);
+}
+
+/// Queries and keys of 8 bits with a scale for each row, which is a number of the launch for all of them as well.
+#[test]
+fn scores_of_8_bit_floats_have_scales() {
+    let source = attention(
+        ", of_q: f32[M], of_k: f32[N], c: f32",
+        "x[i, j] = s[i, j] * (c * of_q[i] * of_k[j]);",
+        Y,
+        OPS,
+        "schedule x in registers at m.jo { fragment (i, j) by wgmma; }",
+    );
+    let source = source.replace("q: bf16[M, 16], k: bf16[N, 16]", "q: e4m3[M, 32], k: e4m3[N, 32]");
+    tried(&source.replace("where N % 16 == 0", ""), &[&[1, 16], &[70, 45], &[64, 0]], 1);
+}
+
 /// By warps, for compute capability 8.0: factors loaded by `ldmatrix`, copies by `cp.async`.
 #[test]
 fn warps_multiply() {

@@ -1,5 +1,6 @@
 //! The examples: what they compile to, print, read, write and become.
 
+mod costs;
 mod counters;
 mod golden;
 mod ladder;

@@ -91,12 +91,12 @@ fn attention() {
 
 #[test]
 fn attention_variants() {
-    // Sizes are G, S and M, N; of the one for many keys H, S, T.
+    // Sizes are G, S, or H, S, and M, N; of the one for many keys H, S, T.
     let found = check(
         "attention_variants",
         &[&[1, 1], &[2, 70], &[1, 129], &[0, 16], &[1, 1, 5], &[2, 3, 1000], &[1, 65, 64], &[1, 2, 0]],
     );
-    assert!(found[1].contains("m_arrived"), "{}", found[1]);
+    assert!(found[2].contains("m_arrived"), "{}", found[2]);
 }
 
 #[test]

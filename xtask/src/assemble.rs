@@ -6,21 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayon::prelude::*;
+use tilewright_cli::assembler::{Usage, assembled, assembler, usage};
 
 use crate::kernels::{self, Kernel};
 use crate::{Failure, root};
 
 /// Architectures that a kernel for its own or a later one is assembled for.
 const ARCHITECTURES: [(u8, u8); 2] = [(8, 0), (9, 0)];
-
-/// What the assembler says of one kernel for one architecture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Most registers of a thread, over the entry points.
-    pub registers: u64,
-    /// Bytes spilled, stores and loads of all entry points.
-    pub spills: u64,
-}
 
 /// One run of the assembler.
 struct Job<'a> {
@@ -35,7 +27,7 @@ struct Job<'a> {
 /// A kernel that does not compile, does not assemble, or spills.
 pub fn assemble() -> Result<(), Failure> {
     let Some(ptxas) = assembler() else {
-        println!("assemble: skipped: PTXAS is not set (the path of NVIDIA's assembler)");
+        println!("assemble: skipped: neither PTXAS nor PATH has NVIDIA's assembler");
         return Ok(());
     };
     let folder = root().join("target/assemble");
@@ -49,20 +41,21 @@ pub fn assemble() -> Result<(), Failure> {
             jobs.push(Job { kernel, file: file.clone(), architecture });
         }
     }
-    let results: Vec<Result<Usage, String>> = jobs.par_iter().map(|job| one(Path::new(&ptxas), job)).collect();
+    let results: Vec<Result<Vec<Usage>, String>> = jobs.par_iter().map(|job| one(Path::new(&ptxas), job)).collect();
     let (mut failures, mut registers) = (Vec::new(), 0);
     for (job, result) in jobs.iter().zip(results) {
         let place = || format!("{} of {} for {}", job.kernel.info.name, job.kernel.source, job.architecture);
         match result {
             Ok(usage) => {
-                registers = registers.max(usage.registers);
+                let used = usage.iter().map(|of| u64::from(of.registers)).max().unwrap_or_default();
+                registers = registers.max(used);
                 let least = least(job.kernel);
-                if usage.registers < least {
-                    let used = usage.registers;
+                if used < least {
                     failures.push(format!("{}: {used} registers, and the explanation has at least {least}", place()));
                 }
-                if usage.spills > 0 {
-                    failures.push(format!("{}: spills {} bytes ({})", place(), usage.spills, job.file.display()));
+                let spills: u64 = usage.iter().map(|of| of.spill_stores + of.spill_loads).sum();
+                if spills > 0 {
+                    failures.push(format!("{}: spills {spills} bytes ({})", place(), job.file.display()));
                 }
             }
             Err(log) => failures.push(format!("{}: {}\n{log}", place(), job.file.display())),
@@ -121,20 +114,6 @@ fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {
     }
 }
 
-/// NVIDIA's assembler, if `$PTXAS` names it.
-pub(crate) fn assembler() -> Option<PathBuf> {
-    std::env::var_os("PTXAS").filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// Assembles a file; the assembler's log, also if it fails.
-pub(crate) fn assembled(ptxas: &Path, architecture: &str, file: &Path, code: &Path) -> Result<String, String> {
-    let mut command = Command::new(ptxas);
-    command.arg(format!("-arch={architecture}")).args(["-v", "-o"]).arg(code).arg(file);
-    let output = command.output().map_err(|e| format!("{}: {e}", ptxas.display()))?;
-    let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    if output.status.success() { Ok(log) } else { Err(log) }
-}
-
 /// The machine's instructions; none without the disassembler beside the assembler.
 pub(crate) fn disassembled(ptxas: &Path, code: &Path) -> Result<Option<String>, String> {
     let disassembler = ptxas.with_file_name("nvdisasm");
@@ -151,7 +130,7 @@ pub(crate) fn disassembled(ptxas: &Path, code: &Path) -> Result<Option<String>, 
 }
 
 /// Runs the assembler; its log if it fails, or what is missing in what it made.
-fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
+fn one(ptxas: &Path, job: &Job<'_>) -> Result<Vec<Usage>, String> {
     let code = job.file.with_extension(format!("{}.cubin", job.architecture));
     let log = assembled(ptxas, &job.architecture, &job.file, &code)?;
     let found = copies(ptxas, job, &code);
@@ -159,46 +138,4 @@ fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
     std::fs::remove_file(&code).map_err(|e| format!("{}: {e}", code.display()))?;
     found?;
     usage(&log).ok_or_else(|| format!("the log tells no registers and spills:\n{log}"))
-}
-
-/// Reads the assembler's log: the lines `… bytes spill stores, … bytes spill loads` and `Used … registers`.
-fn usage(log: &str) -> Option<Usage> {
-    let mut usage = Usage { registers: 0, spills: 0 };
-    let (mut spill_lines, mut register_lines) = (0, 0);
-    for line in log.lines() {
-        let words: Vec<&str> = line.split_whitespace().map(|w| w.trim_end_matches(',')).collect();
-        for window in words.windows(4) {
-            if let [n, "bytes", "spill", "stores" | "loads"] = window {
-                usage.spills += n.parse::<u64>().ok()?;
-                spill_lines += 1;
-            }
-        }
-        if let Some(registers) = registers(line) {
-            usage.registers = usage.registers.max(registers);
-            register_lines += 1;
-        }
-    }
-    (spill_lines > 0 && register_lines > 0).then_some(usage)
-}
-
-/// The registers of a thread of one entry point, in the assembler's line `Used … registers, …`.
-pub(crate) fn registers(line: &str) -> Option<u64> {
-    let (_, rest) = line.split_once("Used ")?;
-    rest.split_once(" registers")?.0.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn logs_are_read() {
-        let log = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'A' for 'sm_80'\n\
-            ptxas info    : Function properties for A\n    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n\
-            ptxas info    : Used 30 registers, used 0 barriers, 380 bytes cmem[0]\n\
-            ptxas info    : Function properties for A_64\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
-            ptxas info    : Used 14 registers, 380 bytes cmem[0]\n";
-        assert_eq!(usage(log), Some(Usage { registers: 30, spills: 16 }));
-        assert_eq!(usage("nothing"), None);
-    }
 }

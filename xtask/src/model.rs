@@ -10,12 +10,16 @@
 
 use std::fmt::Write;
 
-/// The GPU, in clocks of its multiprocessors.
+use tilewright_cli::cost::gpu::H100;
+
+/// The GPU, in clocks of its multiprocessors: what `tilewright inspect --cost` has of H100 SXM, and more.
 struct Machine;
 
 impl Machine {
-    /// H100 SXM and H200.
-    const MULTIPROCESSORS: f64 = 132.0;
+    /// Those of H100 SXM and H200.
+    const MULTIPROCESSORS: f64 = H100.multiprocessors as f64;
+    /// 10⁹ clocks in a second under load.
+    const CLOCK: f64 = 1.83;
     /// Multiply-adds of a multiprocessor's four tensor cores in a clock: the data sheet's 989 TFLOP/s of dense bf16 at
     /// 1.83 GHz.
     const MULTIPLY_ADDS: f64 = 2048.0;
@@ -24,11 +28,11 @@ impl Machine {
     /// Bytes that L2 delivers in a clock, in all: DeepGEMM's model. For Hopper there is no official number; A100 has
     /// 5,120 for 108 multiprocessors, as much for each.
     const L2: f64 = 6150.0;
-    /// Bytes of device memory in a clock: 3.35 TB/s of H100 SXM at 1.83 GHz. H200 has 1.43 times as many.
-    const DEVICE_MEMORY: f64 = 1830.0;
+    /// Bytes of device memory in a clock. H200 has 1.43 times as many.
+    const DEVICE_MEMORY: f64 = H100.memory / Self::CLOCK;
     /// Results of exponentials in a clock: the throughput of special functions, compute capability 9.0 (CUDA
     /// programming guide, arithmetic instructions).
-    const EXPONENTIALS: f64 = 16.0;
+    const EXPONENTIALS: f64 = H100.lanes.special;
     /// Bytes of L2.
     const L2_SIZE: f64 = 50.0 * (1 << 20) as f64;
     /// **Assumed**: from a tensor copy to shared memory's release by it, beside the bytes.

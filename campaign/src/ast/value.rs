@@ -21,6 +21,10 @@ pub enum Index {
     Div(Box<Index>, Box<Index>),
     /// a mod b, b without axes
     Mod(Box<Index>, Box<Index>),
+    /// min(a, b)
+    Min(Box<Index>, Box<Index>),
+    /// max(a, b)
+    Max(Box<Index>, Box<Index>),
     /// A value read from memory.
     Gather(Box<Value>),
 }
@@ -111,25 +115,45 @@ pub enum Node {
 }
 
 impl Index {
+    /// The two indices that it is made of, if it is.
+    pub fn sides(&self) -> Option<[&Self; 2]> {
+        match self {
+            Self::Add(a, b)
+            | Self::Sub(a, b)
+            | Self::Mul(a, b)
+            | Self::Div(a, b)
+            | Self::Mod(a, b)
+            | Self::Min(a, b)
+            | Self::Max(a, b) => Some([a, b]),
+            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Gather(_) => None,
+        }
+    }
+
+    fn sides_mut(&mut self) -> Option<[&mut Self; 2]> {
+        match self {
+            Self::Add(a, b)
+            | Self::Sub(a, b)
+            | Self::Mul(a, b)
+            | Self::Div(a, b)
+            | Self::Mod(a, b)
+            | Self::Min(a, b)
+            | Self::Max(a, b) => Some([a, b]),
+            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Gather(_) => None,
+        }
+    }
+
     fn mentions(&self, dim: &str) -> bool {
         match self {
             Self::Dim(d) => d == dim,
-            Self::Literal(_) | Self::Axis(_) | Self::Gather(_) => false,
-            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => {
-                a.mentions(dim) || b.mentions(dim)
-            }
+            _ => self.sides().into_iter().flatten().any(|side| side.mentions(dim)),
         }
     }
 
     fn fix(&mut self, dim: &str, value: i64) {
         match self {
             Self::Dim(d) if d == dim => *self = Self::Literal(value),
-            Self::Literal(_) | Self::Axis(_) | Self::Dim(_) => {}
-            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => {
-                a.fix(dim, value);
-                b.fix(dim, value);
-            }
             Self::Gather(v) => v.fix(dim, value),
+            _ => self.sides_mut().into_iter().flatten().for_each(|side| side.fix(dim, value)),
         }
     }
 }
@@ -205,22 +229,14 @@ impl Value {
 
 fn gathered<'a>(index: &'a mut Index, list: &mut Vec<&'a mut Value>) {
     match index {
-        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            gathered(a, list);
-            gathered(b, list);
-        }
         Index::Gather(v) => list.push(v),
+        _ => index.sides_mut().into_iter().flatten().for_each(|side| gathered(side, list)),
     }
 }
 
 fn gathered_ref<'a>(index: &'a Index, list: &mut Vec<&'a Value>) {
     match index {
-        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            gathered_ref(a, list);
-            gathered_ref(b, list);
-        }
         Index::Gather(v) => list.push(v),
+        _ => index.sides().into_iter().flatten().for_each(|side| gathered_ref(side, list)),
     }
 }

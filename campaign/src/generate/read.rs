@@ -224,7 +224,17 @@ impl Context<'_> {
             return (Index::Sub(Box::new(reversed), literal(1)), true, false);
         }
         let c = self.rng.range(1, 3);
-        let index = match self.rng.below(6) {
+        // The nearest element, as at an edge that is repeated.
+        if size == &extent && self.rng.chance(25) {
+            let beyond = Index::Sub(Box::new(size.index()), literal(1));
+            return match self.rng.chance(50) {
+                true => (Index::Max(Box::new(Index::Sub(axis, literal(c))), literal(0)), true, false),
+                false => (Index::Min(Box::new(Index::Add(axis, literal(c))), Box::new(beyond)), true, false),
+            };
+        }
+        let index = match self.rng.below(8) {
+            6 => Index::Min(axis, literal(c)),
+            7 => Index::Max(literal(c), axis),
             0 => Index::Mul(literal(2), axis),
             1 => Index::Div(axis, literal(c + 1)),
             2 => Index::Mod(axis, literal(c + 1)),

@@ -80,10 +80,7 @@ fn collect<'a>(value: &'a Value, conditional: bool, found: &mut Vec<(&'a [Bound]
 fn mentions_axis(index: &Index) -> bool {
     match index {
         Index::Axis(_) | Index::Gather(_) => true,
-        Index::Literal(_) | Index::Dim(_) => false,
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            mentions_axis(a) || mentions_axis(b)
-        }
+        _ => index.sides().into_iter().flatten().any(mentions_axis),
     }
 }
 

@@ -69,6 +69,8 @@ pub fn index(index_of: &Index, scope: &Scope, dims: &Dims) -> Option<i64> {
         Index::Mul(a, b) => of(a)? * of(b)?,
         Index::Div(a, b) => of(a)?.checked_div_euclid(of(b)?)?,
         Index::Mod(a, b) => of(a)?.checked_rem_euclid(of(b)?)?,
+        Index::Min(a, b) => of(a)?.min(of(b)?),
+        Index::Max(a, b) => of(a)?.max(of(b)?),
         Index::Gather(v) => *scope.get(&cell(v, scope, dims)?)?,
     })
 }
@@ -83,11 +85,8 @@ fn cell(value: &Value, scope: &Scope, dims: &Dims) -> Option<String> {
 /// The first value in an index that memory decides.
 fn gathered(index: &Index) -> Option<&Value> {
     match index {
-        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => None,
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            gathered(a).or_else(|| gathered(b))
-        }
         Index::Gather(v) => Some(v),
+        _ => index.sides().into_iter().flatten().find_map(gathered),
     }
 }
 

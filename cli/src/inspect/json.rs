@@ -5,10 +5,9 @@ use tilewright_compiler::kernel_ir;
 use tilewright_kernel::info::{Argument, Dim, DimKind, Entry, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
-use super::view::{
-    self, AccessView, AlongView, AxisView, CopyAxisView, CopyView, LayoutView, OpView, PredicateView, SharedView,
-    StageView,
-};
+use super::copied::{CopyAxisView, CopyView};
+use super::memory::{self, BarrierView, BufferView, MemoryView, PhaseView};
+use super::view::{self, AccessView, AlongView, AxisView, LayoutView, OpView, PredicateView, SharedView, StageView};
 use crate::source::Found;
 
 /// Version of the format; it grows when a field changes its meaning or goes.
@@ -45,8 +44,8 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
         .iter()
         .map(|w| json!({ "name": w.name, "element": w.element.name(), "elements": size(&w.elements), "zeroed": w.zeroed }))
         .collect();
-    let stages = view::stages(info, &found.kernel.stages)?;
     let first = &found.kernel.entries.first()?.kernel;
+    let stages = view::stages(info, first, &found.kernel.stages, &[]);
     let all = kernel_ir::held(first).into_iter();
     // In which role a thread comes closest to what it has.
     let (held, limit, role) = all.min_by_key(|(held, limit, _)| i64::from(*limit) - i64::from(held.words))?;
@@ -75,6 +74,7 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "parts": parts,
         },
         "workspace": workspace,
+        "shared": shared(&memory::view(info, first)),
         "entries": entries,
         "arguments": info.arguments.iter().map(|a| argument(info, *a)).collect::<Vec<_>>(),
         "stages": stages.iter().map(stage).collect::<Vec<_>>(),
@@ -146,12 +146,21 @@ fn stage(stage: &StageView) -> Value {
             "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "raster": raster, "index": index
         })
     };
-    let op = |OpView { op, inputs, outputs, divisible }: &OpView| json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible });
-    let predicate = |PredicateView { condition, removed, waived }: &PredicateView| {
+    let op = |OpView { op, inputs, outputs, from, to, holes, divisible }: &OpView| {
+        json!({
+            "op": op, "inputs": inputs, "outputs": outputs, "input_axes": from, "output_axes": to, "holes": holes,
+            "divisible": divisible,
+        })
+    };
+    let runs = |(first, count): &(u32, u32)| json!({ "first": first, "count": count });
+    let predicate = |PredicateView { condition, axis, removed, waived }: &PredicateView| {
         let by = removed.as_ref().map(|r| r.by);
         let theorem = removed.as_ref().and_then(|r| r.theorem);
         let waived = waived.as_ref().map(|w| json!({ "because": w.because, "zeros_of": w.zeros_of }));
-        json!({ "condition": condition, "emitted": removed.is_none(), "removed_by": by, "theorem": theorem, "waived": waived })
+        json!({
+            "condition": condition, "axis": axis, "emitted": removed.is_none(), "removed_by": by, "theorem": theorem,
+            "waived": waived,
+        })
     };
     let access = |AccessView { tensor, write, guarded, indices, offset, class }: &AccessView| {
         json!({
@@ -167,10 +176,12 @@ fn stage(stage: &StageView) -> Value {
         let axes: Vec<Value> = axes.iter().map(axis).collect();
         json!({ "axes": axes, "swizzle": swizzle, "places": *places as i64, "written": written })
     });
-    let shared = |SharedView { buffer, write, cycles }: &SharedView| {
+    let shared = |SharedView { buffer, write, cycles, request }: &SharedView| {
         let part = |n: usize| cycles.map(|c| c[n]);
+        let request = request.as_ref().map(|request| json!({ "bytes": request.bytes, "lanes": request.lanes }));
         json!({
             "buffer": buffer, "write": write, "cycles": part(0), "least": part(1), "worst_cycles": part(2), "worst_least": part(3),
+            "request": request,
         })
     };
     json!({
@@ -186,6 +197,8 @@ fn stage(stage: &StageView) -> Value {
         "shared": stage.shared.iter().map(shared).collect::<Vec<_>>(),
         "fit": stage.fit,
         "axes": stage.axes.iter().map(axis).collect::<Vec<_>>(),
+        "loops": stage.loops,
+        "threads": stage.threads.as_ref().map(|all| all.iter().map(runs).collect::<Vec<_>>()),
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
         "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),
         "vector": vector,
@@ -195,6 +208,24 @@ fn stage(stage: &StageView) -> Value {
         "copies": stage.copies.iter().map(copy).collect::<Vec<_>>(),
         "computed": stage.computed.iter().map(|(name, output)| json!({ "name": name, "output": output })).collect::<Vec<_>>(),
         "accesses": stage.accesses.iter().map(access).collect::<Vec<_>>(),
+    })
+}
+
+fn shared(memory: &MemoryView) -> Value {
+    let buffer = |b: &BufferView| {
+        json!({
+            "name": b.name, "element": b.element.name(), "offset": b.offset, "bytes": b.bytes, "slots": b.slots,
+            "in_place_of": b.in_place_of, "first": b.first, "last": b.last,
+        })
+    };
+    let barrier =
+        |b: &BarrierView| json!({ "name": b.name, "offset": b.offset, "slots": b.slots, "arrivals": b.arrivals });
+    let phase = |p: &PhaseView| json!({ "statement": p.statement, "role": p.role });
+    json!({
+        "bytes": memory.bytes,
+        "buffers": memory.buffers.iter().map(buffer).collect::<Vec<_>>(),
+        "barriers": memory.barriers.iter().map(barrier).collect::<Vec<_>>(),
+        "phases": memory.phases.iter().map(phase).collect::<Vec<_>>(),
     })
 }
 
@@ -216,11 +247,15 @@ fn copy(copy: &CopyView) -> Value {
         "role": copy.role,
         "at": copy.at,
         "ring": copy.ring,
+        "elected": copy.elected.0,
         "form": copy.form,
         "form_reason": copy.reason,
         "copies": copy.copies as i64,
         "copy_bytes": copy.copy_bytes as i64,
         "axes": copy.axes.iter().map(axis).collect::<Vec<_>>(),
+        "places": copy.places.iter().map(|(name, [count, stride])| {
+            json!({ "name": name, "count": *count as i64, "stride": *stride as i64 })
+        }).collect::<Vec<_>>(),
         "swizzle": copy.swizzle,
         "buffer_bytes": copy.buffer_bytes as i64,
         "multicast": copy.multicast.as_ref().map(|multicast| json!({

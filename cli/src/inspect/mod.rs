@@ -1,11 +1,17 @@
 //! `tilewright inspect`: what kernels were compiled to.
 //!
-//! `view` collects the facts, `product` those about tensor cores; `text` and `json` write them.
+//! `view` collects the facts, `copied` and `product` those about staged copies and tensor cores, `memory` those about
+//! shared memory, `threads` who runs what, `boxes` what blocks access; `text` and `json` write them, and `draw` draws
+//! them.
 
+pub(crate) mod boxes;
+pub(crate) mod copied;
 mod json;
+pub(crate) mod memory;
 mod product;
 mod text;
-mod view;
+pub(crate) mod threads;
+pub(crate) mod view;
 
 pub use json::document;
 use tilewright_kernel::KernelInfo;
@@ -56,6 +62,20 @@ pub(crate) fn named<'a>(file: &'a SourceFile, name: &str) -> Result<Vec<Found<'a
 /// # Errors
 /// What to tell the user, and whether the kernel itself is wrong rather than its name.
 pub(crate) fn only<'a>(file: &'a SourceFile, name: Option<&str>) -> Result<(usize, &'a KernelInfo), Output> {
+    let found = one(file, name)?;
+    found.kernel.info.as_ref().map(|info| (found.line, info)).ok_or_else(|| refused(file))
+}
+
+/// What is wrong with a file's kernels.
+fn refused(file: &SourceFile) -> Output {
+    Output { text: String::new(), errors: file.findings().text, status: Status::Bad }
+}
+
+/// The same with all that is known of it.
+///
+/// # Errors
+/// As [`only`].
+pub(crate) fn one<'a>(file: &'a SourceFile, name: Option<&str>) -> Result<Found<'a>, Output> {
     let found = match name {
         Some(name) => named(file, name).map_err(Output::usage)?,
         None => file.kernels().collect(),
@@ -66,9 +86,7 @@ pub(crate) fn only<'a>(file: &'a SourceFile, name: Option<&str>) -> Result<(usiz
         let (count, path) = (names.len(), &file.path);
         return Err(match count {
             // What could not be parsed is no kernel.
-            0 if file.findings().errors > 0 => {
-                Output { text: String::new(), errors: file.findings().text, status: Status::Bad }
-            }
+            0 if file.findings().errors > 0 => refused(file),
             0 => Output::usage(format!("{path} has no kernel")),
             _ => Output::usage(format!(
                 "{path} has {count} kernels: add --kernel with one of {}",
@@ -85,8 +103,5 @@ pub(crate) fn only<'a>(file: &'a SourceFile, name: Option<&str>) -> Result<(usiz
             second.line
         )));
     }
-    match found[0].kernel.info.as_ref() {
-        Some(info) => Ok((found[0].line, info)),
-        None => Err(Output { text: String::new(), errors: file.findings().text, status: Status::Bad }),
-    }
+    if found[0].kernel.info.is_none() { Err(refused(file)) } else { Ok(found[0]) }
 }

@@ -1,13 +1,15 @@
 //! The text of `tilewright inspect`.
 
-use super::view::{self, AccessView, CopyAxisView};
+use super::copied::CopyAxisView;
+use super::view::{self, AccessView};
 use crate::source::Found;
 
 /// A kernel; none if it was not finished.
 pub fn kernel(path: &str, found: &Found<'_>) -> Option<String> {
     let info = found.kernel.info.as_ref()?;
     let mut out = format!("== {} ({path}:{})\n\n{}\n", info.name, found.line, info.explanation.trim_end());
-    for stage in view::stages(info, &found.kernel.stages).unwrap_or_default() {
+    let entry = &found.kernel.entries.first()?.kernel;
+    for stage in view::stages(info, entry, &found.kernel.stages, &[]) {
         // The explanation has the rest.
         for copy in &stage.copies {
             out.push_str(&format!("axes of {} ({} bytes of shared memory)\n", copy.name, copy.buffer_bytes));

@@ -1,10 +1,13 @@
 //! What was found out about a stage, in words and expressions over the names of the source.
 
-use super::product;
+use super::copied::{CopyAxisView, CopyView, MulticastView, place};
+use super::{product, threads};
 use tilewright_compiler::domain::{AxisKind, Binding, Op};
 use tilewright_compiler::explain::{copies, served};
 use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
+use tilewright_compiler::kernel_ir::Kernel;
+use tilewright_compiler::plan::cycles::Request;
 use tilewright_compiler::plan::staged::{self, Staged, Way};
 use tilewright_compiler::plan::{Analysed, Demand, Waiver};
 use tilewright_compiler::region::Fit;
@@ -35,6 +38,11 @@ pub struct OpView {
     pub op: &'static str,
     pub inputs: Vec<String>,
     pub outputs: Vec<String>,
+    /// The same as positions in [`StageView::axes`].
+    pub from: Vec<usize>,
+    pub to: Vec<usize>,
+    /// How many positions of a split are holes: those of its results that are no position of what it splits.
+    pub holes: Option<String>,
     /// Whether a split leaves no holes; none for other ops.
     pub divisible: Option<bool>,
 }
@@ -42,6 +50,8 @@ pub struct OpView {
 /// A comparison that holes may need.
 pub struct PredicateView {
     pub condition: String,
+    /// The axis whose ends it keeps: a position in [`StageView::axes`].
+    pub axis: usize,
     /// Why it is not emitted; none if it is.
     pub removed: Option<Removed>,
     /// What makes it needless around the terms where copies are staged.
@@ -88,60 +98,8 @@ pub struct SharedView {
     pub buffer: String,
     pub write: bool,
     pub cycles: Option<[u64; 4]>,
-}
-
-/// A staged copy.
-pub struct CopyView {
-    pub name: String,
-    pub tensor: String,
-    pub way: &'static str,
-    /// The loop that an instance stands in; none for the block as a whole.
-    pub role: Option<String>,
-    pub at: Option<String>,
-    pub ring: u32,
-    pub form: &'static str,
-    /// Why that form.
-    pub reason: String,
-    /// Tiles or runs of an instance, and the bytes of each.
-    pub copies: i128,
-    pub copy_bytes: i128,
-    pub axes: Vec<CopyAxisView>,
-    /// Bytes of the span; none without a swizzle.
-    pub swizzle: Option<u32>,
-    /// Of all buffers.
-    pub buffer_bytes: i128,
-    /// The blocks of a cluster that take each instance together, if several do.
-    pub multicast: Option<MulticastView>,
-    pub level: u8,
-    /// None for a copy to a tensor.
-    pub model: Option<&'static str>,
-    /// What is known of its holes, in words.
-    pub holes: String,
-    /// Conditions of predicates that are waived because its holes are zero.
-    pub zeros_for: Vec<String>,
-}
-
-/// Blocks of a cluster that take a copy together.
-pub struct MulticastView {
-    /// Axis of the cluster.
-    pub along: String,
-    pub blocks: u32,
-    /// From one of them to the next, in numbers of blocks.
-    pub stride: u32,
-    /// The axis whose boxes they divide among each other; none if the first of them copies all.
-    pub by: Option<String>,
-}
-
-/// An axis of the TMA domain of a staged copy.
-pub struct CopyAxisView {
-    pub name: String,
-    pub size: String,
-    pub stride: String,
-    pub start: String,
-    pub extent: i128,
-    pub box_size: i128,
-    pub element_stride: i128,
-    pub boxes: i128,
+    /// What the first warp asks for first.
+    pub request: Option<Request>,
 }
 
 /// What an instance of a stage inside others holds along a coordinate.
@@ -172,6 +130,10 @@ pub struct StageView {
     /// What the region holds beside what is asked for.
     pub fit: &'static str,
     pub axes: Vec<AxisView>,
+    /// The loop nest, outermost first: positions in `axes`.
+    pub loops: Vec<usize>,
+    /// Runs of the block's threads that have iterations: first thread, how many. None where that is not known.
+    pub threads: Option<Vec<(u32, u32)>>,
     pub ops: Vec<OpView>,
     pub predicates: Vec<PredicateView>,
     /// Axis and lanes.
@@ -185,12 +147,17 @@ pub struct StageView {
     pub computed: Vec<(String, bool)>,
 }
 
-/// The stages of a kernel; none if its facts cannot be rebuilt, which a finished kernel excludes.
-pub fn stages(info: &KernelInfo, analysed: &[Analysed]) -> Option<Vec<StageView>> {
+/// The stages of a kernel, where `sizes` has the value of each dimension, or nothing: then expressions are over the
+/// dimensions. `entry` is one of its entry points.
+pub fn stages(info: &KernelInfo, entry: &Kernel, analysed: &[Analysed], sizes: &[i128]) -> Vec<StageView> {
     let served = served(analysed);
-    let view =
-        |a: &Analysed| Viewer { info, facts: &a.stage.facts, analysed: a, all: analysed, served: &served }.stage();
-    Some(analysed.iter().map(view).collect())
+    let view = |(at, own): (usize, &Analysed)| {
+        let threads = threads::of_stage(info, entry, analysed, at);
+        let viewer =
+            Viewer { info, entry, facts: &own.stage.facts, analysed: own, all: analysed, served: &served, sizes };
+        StageView { threads, ..viewer.stage() }
+    };
+    analysed.iter().enumerate().map(view).collect()
 }
 
 impl Waived {
@@ -205,11 +172,14 @@ impl Waived {
 
 struct Viewer<'a> {
     info: &'a KernelInfo,
+    entry: &'a Kernel,
     facts: &'a Facts,
     analysed: &'a Analysed,
     all: &'a [Analysed],
     /// What reads take from other stages.
     served: &'a [Source],
+    /// The value of each dimension, if known.
+    sizes: &'a [i128],
 }
 
 impl Viewer<'_> {
@@ -231,7 +201,18 @@ impl Viewer<'_> {
     }
 
     fn show(&self, e: &Expr) -> String {
-        self.facts.normal(e).show(&|v| self.name(v))
+        let known = e.substitute(&|v| self.sizes.get(v as usize).map(|size| Expr::constant(*size)));
+        self.facts.normal(&known).show(&|v| self.name(v))
+    }
+
+    /// A number, or the larger expression less the other one.
+    fn difference(&self, of: &Expr, less: &Expr) -> String {
+        let all = self.show(&of.sub(less));
+        if all.parse::<i128>().is_ok() {
+            return all;
+        }
+        let less = self.show(less);
+        format!("{} - {}", self.show(of), if less.contains(' ') { format!("({less})") } else { less })
     }
 
     fn condition(&self, p: &Predicate) -> String {
@@ -270,11 +251,13 @@ impl Viewer<'_> {
             at: staged.attach.innermost().map(|leaf| stage.domain.axes[leaf].name.clone()),
             role: role_name(&stage.program, staged.role).map(str::to_owned),
             ring: staged.ring,
+            elected: threads::elected(self.entry, staged.role),
             form: if staged.has_map() { "tiles" } else { "runs" },
             reason: copies::form_reason(staged),
             copies: staged.copies(),
             copy_bytes: staged.copy_bytes(),
             axes: staged.axes.iter().map(axis).collect(),
+            places: staged.strides().iter().rev().map(|step| place(&staged.axes[step.axis], step)).collect(),
             swizzle: (staged.swizzle != Swizzle::None).then(|| staged.swizzle.span()),
             buffer_bytes: staged.buffer_bytes(),
             multicast: staged.multicast.as_ref().map(|multicast| MulticastView {
@@ -356,10 +339,27 @@ impl Viewer<'_> {
         });
         let predicate = |(p, removed, waived): (&Predicate, Option<Removed>, Option<Waived>)| PredicateView {
             condition: self.condition(p),
+            axis: p.axis,
             removed,
             waived,
         };
         kept.chain(dropped).map(predicate).collect()
+    }
+
+    fn op(&self, op: &Op) -> OpView {
+        let axes = &self.analysed.stage.domain.axes;
+        let names = |of: &[usize]| of.iter().map(|axis| axes[*axis].name.clone()).collect();
+        let (from, to) = (op.inputs(), op.outputs());
+        let (op, holes, divisible) = match op {
+            Op::Split { input, outer, inner, divisible, .. } => {
+                let [input, outer, inner] = [input, outer, inner].map(|axis| &axes[*axis].extent);
+                ("split", Some(self.difference(&outer.mul(inner), input)), Some(*divisible))
+            }
+            Op::Merge { .. } => ("merge", None, None),
+            Op::Resize { .. } => ("resize", None, None),
+            Op::Swizzle { .. } => ("swizzle", None, None),
+        };
+        OpView { op, inputs: names(&from), outputs: names(&to), from, to, holes, divisible }
     }
 
     fn stage(&self) -> StageView {
@@ -368,20 +368,6 @@ impl Viewer<'_> {
         let name = |axis: usize| domain.axes[axis].name.clone();
         // What lies in shared memory has known sizes.
         let number = |e: &Expr| e.as_constant().unwrap_or(0);
-        let op = |(op, _): &(Op, _)| OpView {
-            op: match op {
-                Op::Split { .. } => "split",
-                Op::Merge { .. } => "merge",
-                Op::Resize { .. } => "resize",
-                Op::Swizzle { .. } => "swizzle",
-            },
-            inputs: op.inputs().into_iter().map(name).collect(),
-            outputs: op.outputs().into_iter().map(name).collect(),
-            divisible: match op {
-                Op::Split { divisible, .. } => Some(*divisible),
-                _ => None,
-            },
-        };
         let access = |access: &tilewright_compiler::schedule::accesses::Access| AccessView {
             tensor: self.tensor(access.parameter),
             write: access.is_write,
@@ -402,6 +388,7 @@ impl Viewer<'_> {
             buffer: found.buffer.clone(),
             write: found.is_write,
             cycles: found.degree.as_ref().map(|d| [d.first.taken, d.first.least, d.worst.taken, d.worst.least]),
+            request: found.degree.as_ref().map(|d| d.request.clone()),
         };
         let algorithm = &stage.program.algorithm;
         let computed = |component: usize| {
@@ -444,7 +431,9 @@ impl Viewer<'_> {
                 Fit::Sound => "sound",
             },
             axes: domain.axes.iter().enumerate().map(|(id, axis)| self.axis(id, axis)).collect(),
-            ops: domain.ops.iter().map(op).collect(),
+            loops: domain.leaves.clone(),
+            threads: None,
+            ops: domain.ops.iter().map(|(op, _)| self.op(op)).collect(),
             predicates: self.predicates(),
             vector: vector.as_ref().map(|v| (name(v.axis), v.lanes)),
             product: product::product(self.analysed),

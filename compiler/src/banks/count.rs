@@ -15,7 +15,7 @@ use crate::extent::{Expr, Var};
 use crate::holes::Side;
 use crate::layout::Path;
 use crate::plan::Analysed;
-use crate::plan::cycles::{Cycles, Degree};
+use crate::plan::cycles::{Cycles, Degree, Request};
 use crate::schedule::accesses::Inner;
 use crate::schedule::{self, Holder, accesses, digits, holders};
 
@@ -208,6 +208,13 @@ impl<'a> Walk<'a> {
         e.substitute(&|v| self.sizes.get(v as usize).map(|size| Expr::constant(*size)))
     }
 
+    /// Whether a thread, of the block or of the stage's role, has an iteration of the stage: no loop around it or of
+    /// its own leaves it idle. What predicates exclude is no matter.
+    pub fn has_work(&self, thread: u32) -> bool {
+        let shape = Shape { inner: &[], in_terms: false, is_write: false, run: 1, bytes: MOST_BYTES };
+        self.numbers(thread.into(), shape).is_some()
+    }
+
     /// The values of all variables for each lane of the first warp, in the first iterations, one lane after the other,
     /// and how many a lane has: room for so many more, too. Lanes without an iteration are left out.
     pub fn first_warp(&self, more: usize) -> (Vec<i128>, usize) {
@@ -327,6 +334,7 @@ impl<'a> Walk<'a> {
                     let now = Cycles { taken, least };
                     let degree = found.get_or_insert_with(|| Degree {
                         first: now,
+                        request: Request { bytes, lanes: addresses.to_vec() },
                         worst: Cycles::default(),
                         sum: Cycles::default(),
                         complete,

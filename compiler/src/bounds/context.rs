@@ -6,7 +6,7 @@ use tilewright_kernel as kernel;
 use super::interval::{Interval, Scene};
 use super::witness::{Limit, Step};
 use crate::extent::{Atom, Atoms, Expr, Facts, System, Var};
-use crate::program::Program;
+use crate::program::{Program, expressions};
 
 /// Alternatives of one condition at most; one with more is forgotten.
 const ALTERNATIVES: usize = 8;
@@ -92,35 +92,18 @@ impl Context {
 
     /// The expression of an index here.
     pub fn index(&self, program: &Program, id: IndexId) -> Expr {
-        let pair = |a, b| (self.index(program, a), self.index(program, b));
         match program.algorithm.indices.get(id as usize).copied() {
-            None | Some(Index::Value(_)) => Expr::unknown(),
+            None => Expr::unknown(),
             Some(Index::Literal(c)) => Expr::constant(i128::from(c)),
             Some(Index::Dim(d)) => Expr::var(Var::from(d)),
             Some(Index::Axis(a)) => {
                 let value = self.values.iter().rfind(|(axis, _)| *axis == a);
                 value.map_or_else(Expr::unknown, |(_, e)| e.clone())
             }
-            Some(Index::Add(a, b)) => {
-                let (a, b) = pair(a, b);
-                a.add(&b)
-            }
-            Some(Index::Sub(a, b)) => {
-                let (a, b) = pair(a, b);
-                a.sub(&b)
-            }
-            Some(Index::Mul(a, b)) => {
-                let (a, b) = pair(a, b);
-                a.mul(&b)
-            }
-            Some(Index::Div(a, b)) => {
-                let (a, b) = pair(a, b);
-                a.floor_div(&b)
-            }
-            Some(Index::Mod(a, b)) => {
-                let (a, b) = pair(a, b);
-                a.modulo(&b)
-            }
+            Some(node) => node.sides().map_or_else(Expr::unknown, |sides| {
+                let [a, b] = sides.map(|side| self.index(program, side));
+                expressions::of_sides(node, &a, &b)
+            }),
         }
     }
 
@@ -322,8 +305,16 @@ impl Context {
                 return true;
             }
         }
-        let cases: Vec<Vec<Rows>> =
+        let mut cases: Vec<Vec<Rows>> =
             self.cases.iter().map(|c| c.iter().map(|rows| rows.iter().map(normal).collect()).collect()).collect();
+        // A maximum is one of its sides.
+        for atom in &bends(&rows) {
+            if let Atom::Positive { of } = atom {
+                let none = Expr::from_atoms(std::slice::from_ref(atom)).scale(-1);
+                let all = normal(&of.add(&none));
+                cases.push(vec![vec![none], vec![all]]);
+            }
+        }
         let mut left = CASES;
         !cases.is_empty() && every_case_infeasible(&refined, &cases, &mut left)
     }
@@ -331,11 +322,7 @@ impl Context {
     /// Quotients of what is known not to be negative are not negative: a cut that elimination finds in some orders
     /// only.
     fn add_quotient_signs(&self, rows: &mut Rows) {
-        let mut quotients: Vec<Atom> = Vec::new();
-        rows.iter().for_each(|row| collect_quotients(row, &mut quotients));
-        quotients.sort();
-        quotients.dedup();
-        for atom in &quotients {
+        for atom in &bends(rows) {
             if let Atom::Quotient { of, .. } = atom
                 && (self.floor(of).is_some_and(|f| f >= 0) || rows.contains(of))
             {
@@ -451,10 +438,19 @@ fn every_case_infeasible(system: &System, cases: &[Vec<Rows>], left: &mut usize)
     }) || every_case_infeasible(system, rest, left)
 }
 
-fn collect_quotients(e: &Expr, out: &mut Vec<Atom>) {
+/// Quotients and maxima in expressions, each once.
+fn bends(rows: &[Expr]) -> Vec<Atom> {
+    let mut found = Vec::new();
+    rows.iter().for_each(|row| collect_bends(row, &mut found));
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn collect_bends(e: &Expr, out: &mut Vec<Atom>) {
     for atom in e.terms().iter().flat_map(|t| &t.atoms) {
-        if let Atom::Quotient { of, .. } = atom {
-            collect_quotients(of, out);
+        if let Atom::Quotient { of, .. } | Atom::Positive { of } = atom {
+            collect_bends(of, out);
             out.push(atom.clone());
         }
     }

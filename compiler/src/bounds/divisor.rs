@@ -135,7 +135,9 @@ fn same_index(program: &Program, a: IndexId, b: IndexId) -> bool {
         | (Some(Index::Sub(a, b)), Some(Index::Sub(c, d)))
         | (Some(Index::Mul(a, b)), Some(Index::Mul(c, d)))
         | (Some(Index::Div(a, b)), Some(Index::Div(c, d)))
-        | (Some(Index::Mod(a, b)), Some(Index::Mod(c, d))) => same(a, c) && same(b, d),
+        | (Some(Index::Mod(a, b)), Some(Index::Mod(c, d)))
+        | (Some(Index::Min(a, b)), Some(Index::Min(c, d)))
+        | (Some(Index::Max(a, b)), Some(Index::Max(c, d))) => same(a, c) && same(b, d),
         (a, b) => a.is_some() && a == b,
     }
 }

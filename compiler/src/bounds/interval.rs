@@ -68,6 +68,16 @@ impl Interval {
         self.corners(other, i128::checked_add)
     }
 
+    /// Of the smaller of two values.
+    pub fn min(self, other: Interval) -> Interval {
+        Interval { low: self.low.min(other.low), high: self.high.min(other.high) }
+    }
+
+    /// Of the larger of two values.
+    pub fn max(self, other: Interval) -> Interval {
+        Interval { low: self.low.max(other.low), high: self.high.max(other.high) }
+    }
+
     pub fn sub(self, other: Interval) -> Interval {
         self.corners(other, i128::checked_sub)
     }
@@ -237,6 +247,8 @@ impl<'a> Scene<'a> {
             Index::Mul(a, b) => self.index(a).mul(self.index(b)),
             Index::Div(a, b) => self.index(a).floor_div(self.index(b)),
             Index::Mod(a, b) => self.index(a).modulo(self.index(b)),
+            Index::Min(a, b) => self.index(a).min(self.index(b)),
+            Index::Max(a, b) => self.index(a).max(self.index(b)),
             Index::Value(v) => self.value(v),
         }
     }

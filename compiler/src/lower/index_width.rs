@@ -420,7 +420,7 @@ fn magnitude(program: &Program, analysed: &Analysed, (padded, read): (&[Expr], &
             }
         }
         Index::Value(_) => read.clone(),
-        Index::Add(a, b) | Index::Sub(a, b) => go(a).add(&go(b)),
+        Index::Add(a, b) | Index::Sub(a, b) | Index::Min(a, b) | Index::Max(a, b) => go(a).add(&go(b)),
         Index::Mul(a, b) => go(a).mul(&go(b)),
         Index::Div(a, _) => go(a),
         Index::Mod(_, b) => go(b),

@@ -19,12 +19,12 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
     Algorithm, Binary, Compare, Component, FoldState, IndexId, Order, Reduction, Run, Source, Value, ValueId,
 };
-use tilewright_kernel::online::{self, At, Chain, NoChain, push, replaced};
+use tilewright_kernel::online::{self, At, Chain, NoChain, Refuted, push, replaced};
 
 use tilewright_sorted::SortedSet;
 
 use crate::diag::Diagnostics;
-use crate::diag::codes::{BadOnline, ChainProblem, NotOnline, OnlineProblem};
+use crate::diag::codes::{Apart, BadOnline, ChainProblem, NotOnline, OnlineProblem};
 use crate::extent::Facts;
 use crate::program::{Online, Program};
 use crate::source::{Span, ast};
@@ -51,7 +51,7 @@ pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
                 (name(program, equation), first, why)
             }
         };
-        let (problem, part) = problem(program, earlier, why);
+        let (problem, part) = problem(program, earlier.zip(alone), why);
         let earlier = earlier.map(|equation| self::name(program, equation));
         diags.report(NotOnline { name, earlier, problem, span: part.unwrap_or(sum), sum });
         is_clean = false;
@@ -97,8 +97,8 @@ fn name(program: &Program, equation: u16) -> String {
     components(&program.algorithm, equation).first().map_or_else(String::new, |c| c.name.to_string())
 }
 
-/// Why two reductions are no chain, and the part of the term that it is about.
-fn problem(program: &Program, earlier: Option<u16>, why: NoChain) -> (ChainProblem, Option<Span>) {
+/// Why two reductions are no chain, an extreme and a sum, and the part of the term that it is about.
+fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainProblem, Option<Span>) {
     let span = |value: ValueId| program.value_spans.get(value as usize).copied();
     match why {
         NoChain::NotExtreme => (ChainProblem::NotExtreme, None),
@@ -109,17 +109,38 @@ fn problem(program: &Program, earlier: Option<u16>, why: NoChain) -> (ChainProbl
         NoChain::Unread => (ChainProblem::Unread, None),
         NoChain::TooLarge => (ChainProblem::TooLarge, None),
         NoChain::Nested(value) => (ChainProblem::Nested, span(value)),
-        NoChain::Obstacle(obstacle) => (ChainProblem::Obstacle(obstacle.why), span(obstacle.value)),
+        NoChain::Obstacle(obstacle) => {
+            let found = both.and_then(|(earlier, later)| online::refuted(&program.algorithm, earlier, later));
+            (
+                ChainProblem::Obstacle(obstacle.why, found.map(|found| Box::new(apart(program, &found)))),
+                span(obstacle.value),
+            )
+        }
         NoChain::Shape(value) => (ChainProblem::Shape, span(value)),
         NoChain::Other(value) => (ChainProblem::Other, span(value)),
         NoChain::Grows(value) => {
-            let first = earlier.and_then(|equation| components(&program.algorithm, equation).first());
+            let first = both.and_then(|(equation, _)| components(&program.algorithm, equation).first());
             let op = match first.map(|c| program.algorithm.values[c.value as usize]) {
                 Some(Value::Reduce { op, .. }) => op,
                 _ => Reduction::Max,
             };
             (ChainProblem::Grows(op), span(value))
         }
+    }
+}
+
+/// Numbers that no factor corrects, as texts.
+fn apart(program: &Program, found: &Refuted) -> Apart {
+    // To four digits.
+    let number = |x: f64| format!("{}", (x * 1e4).round() / 1e4);
+    let given = |all: &Vec<(ValueId, f64)>| {
+        let one = |(value, x): &(ValueId, f64)| format!("`{} = {}`", program.printed().value_text(*value), number(*x));
+        all.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    Apart {
+        given: found.given.each_ref().map(given),
+        extremes: found.extremes.map(number),
+        terms: found.terms.map(|terms| terms.map(number)),
     }
 }
 
@@ -157,7 +178,7 @@ impl Op<'_> {
                     chains.push((later, chain));
                 }
                 Err(NoChain::NotOnline(sum)) => return Err(self.unsaid(program, (equation, later), sum, target)),
-                Err(why) => return Err(no_chain(program, equation, why, target)),
+                Err(why) => return Err(no_chain(program, (equation, later), why, target)),
             }
         }
         let online = if chains.iter().any(|(_, chain)| !chain.more.is_empty()) {
@@ -167,7 +188,7 @@ impl Op<'_> {
                 return Err((OnlineProblem::Inside { stage }, span));
             }
             let Some(online) = fold(program, equation, span, &chains) else {
-                return Err(no_chain(program, equation, NoChain::NotExtreme, source));
+                return Err(no_chain(program, (equation, equation), NoChain::NotExtreme, source));
             };
             online
         };
@@ -192,7 +213,7 @@ impl Op<'_> {
     ) -> (OnlineProblem, Span) {
         let mut algorithm = program.algorithm.clone();
         let Value::Reduce { op, order, axes, body } = algorithm.values[sum as usize] else {
-            return no_chain(program, equation, NoChain::NotSum, target);
+            return no_chain(program, (equation, later), NoChain::NotSum, target);
         };
         let (word, said) = match order {
             Order::Free => ("online sum", Order::Online),
@@ -200,12 +221,12 @@ impl Op<'_> {
             Order::Dot { operands, promote, online: false } => {
                 ("online dot", Order::Dot { operands, promote, online: true })
             }
-            Order::Dot { .. } | Order::Online => return no_chain(program, equation, NoChain::NotSum, target),
+            Order::Dot { .. } | Order::Online => return no_chain(program, (equation, later), NoChain::NotSum, target),
         };
         algorithm.values.to_mut()[sum as usize] = Value::Reduce { op, order: said, axes, body };
         let found = online::chain(&mut algorithm, equation, later, At::Earlier);
         if let Err(why) = found {
-            return no_chain(program, equation, why, target);
+            return no_chain(program, (equation, later), why, target);
         }
         let first = Span::token(program.value_spans[sum as usize].first);
         (OnlineProblem::NotSaid { target: target.text.clone(), word: first, edit: word }, target.span)
@@ -213,8 +234,8 @@ impl Op<'_> {
 }
 
 /// Why two reductions cannot be one pass, and the place.
-fn no_chain(program: &Program, equation: u16, why: NoChain, target: &ast::Name) -> (OnlineProblem, Span) {
-    let (problem, part) = problem(program, Some(equation), why);
+fn no_chain(program: &Program, both: (u16, u16), why: NoChain, target: &ast::Name) -> (OnlineProblem, Span) {
+    let (problem, part) = problem(program, Some(both), why);
     (OnlineProblem::NoChain { target: target.text.clone(), problem }, part.unwrap_or(target.span))
 }
 

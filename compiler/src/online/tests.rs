@@ -2,6 +2,7 @@
 
 use tilewright_kernel::ElementType::F32;
 use tilewright_kernel::algorithm::Binary;
+use tilewright_kernel::online::{self, At};
 
 use crate::diag::{Code, Level};
 use crate::kernel_ir::{Kernel, Op};
@@ -429,6 +430,48 @@ fn refused(source: &str, code: Code, word: &str) {
     let Err((codes, said)) = compiled(source).map(drop) else { panic!("accepted:\n{source}") };
     assert_eq!(codes, [code], "{source}\n{said}");
     assert!(said.contains(word), "{word}:\n{said}");
+}
+
+/// In numbers, where a term has no factor; there are none of a term that has one.
+#[test]
+fn no_factor_has_a_counterexample() {
+    let first = "with `x[i, j] = 0` in one term and `x[i, j] = 1` in another, `m` is 1, and they are";
+    for (term, said) in [
+        (
+            "(x[i, j] - m[i]) * (x[i, j] - m[i])",
+            format!("{first} 1 and 0; a further term makes `m` 2, and they are 4 and 1"),
+        ),
+        (
+            "exp(x[i, j] - m[i]) + 1.0",
+            format!("{first} 1.3679 and 2; a further term makes `m` 2, and they are 1.1353 and 1.3679"),
+        ),
+        ("exp(x[i, j] * m[i])", format!("{first} 1 and 2.7183; a further term makes `m` 2, and they are 1 and 7.3891")),
+        // Both read a number, and one of them alone decides.
+        (
+            "if x[i, j] > m[i] - 1.0 { 1.0f32 } else { 0.0 }",
+            "`m` is 0.5, and they are 1 and 1; a further term".to_owned(),
+        ),
+        ("w[i, j] * (x[i, j] - m[i])", "with `x[i, j] = 0`, `w[i, j] = 1` in one term".to_owned()),
+    ] {
+        refused(&log_sum_exp(MAX, term, BLOCK, ""), Code::TW1011, &said);
+    }
+    let smallest = log_sum_exp("min(|j| x[i, j])", "tanh(m[i] - x[i, j])", BLOCK, "");
+    refused(&smallest, Code::TW1011, "`m` is 0, and they are");
+    for source in accepted() {
+        let found = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{source}\n{said}"));
+        let algorithm = &found.info.as_ref().expect("no error").algorithm;
+        let equations = algorithm.equations.len() as u16;
+        let mut sums = 0;
+        for later in 0..equations {
+            for earlier in online::extremes(algorithm, later) {
+                if online::chain(&mut algorithm.clone(), earlier, later, At::Later).is_ok() {
+                    assert_eq!(online::refuted(algorithm, earlier, later), None, "{source}");
+                    sums += 1;
+                }
+            }
+        }
+        assert!(sums > 0, "{source}");
+    }
 }
 
 #[test]

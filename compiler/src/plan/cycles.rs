@@ -18,11 +18,22 @@ impl Cycles {
     }
 }
 
+/// An access of a warp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Bytes of a lane.
+    pub bytes: u32,
+    /// For each lane the first byte in the slot; none of a lane that accesses nothing.
+    pub lanes: Vec<Option<u64>>,
+}
+
 /// How long the accesses that an access of the program is take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Degree {
     /// The first one: of the first warp, in the first iteration.
     pub first: Cycles,
+    /// What that one asks for.
+    pub request: Request,
     /// The slowest one.
     pub worst: Cycles,
     /// All that were looked at together.

@@ -97,14 +97,16 @@ impl Program {
             let index = match *op {
                 SizeOp::Const(c) => Index::Literal(c),
                 SizeOp::Dim(d) => Index::Dim(d),
-                SizeOp::CeilDiv | SizeOp::Min | SizeOp::Max => return None,
-                SizeOp::Add | SizeOp::Sub | SizeOp::Mul | SizeOp::Div | SizeOp::Mod => {
+                SizeOp::CeilDiv => return None,
+                SizeOp::Add | SizeOp::Sub | SizeOp::Mul | SizeOp::Div | SizeOp::Mod | SizeOp::Min | SizeOp::Max => {
                     let (b, a) = (stack.pop()?, stack.pop()?);
                     match op {
                         SizeOp::Add => Index::Add(a, b),
                         SizeOp::Sub => Index::Sub(a, b),
                         SizeOp::Mul => Index::Mul(a, b),
                         SizeOp::Div => Index::Div(a, b),
+                        SizeOp::Min => Index::Min(a, b),
+                        SizeOp::Max => Index::Max(a, b),
                         _ => Index::Mod(a, b),
                     }
                 }

@@ -49,31 +49,27 @@ pub fn is_never((lower, upper): &(Expr, Expr)) -> bool {
 
 /// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
 pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
-    let pair = |a, b| (index(program, a, scope), index(program, b, scope));
     match program.algorithm.indices[id as usize] {
         Index::Literal(c) => Expr::constant(i128::from(c)),
         Index::Dim(d) => Expr::var(Var::from(d)),
         Index::Axis(a) => scope.get(&a).cloned().unwrap_or_else(Expr::unknown),
-        Index::Value(_) => Expr::unknown(),
-        Index::Add(a, b) => {
-            let (a, b) = pair(a, b);
-            a.add(&b)
-        }
-        Index::Sub(a, b) => {
-            let (a, b) = pair(a, b);
-            a.sub(&b)
-        }
-        Index::Mul(a, b) => {
-            let (a, b) = pair(a, b);
-            a.mul(&b)
-        }
-        Index::Div(a, b) => {
-            let (a, b) = pair(a, b);
-            a.floor_div(&b)
-        }
-        Index::Mod(a, b) => {
-            let (a, b) = pair(a, b);
-            a.modulo(&b)
-        }
+        node => node.sides().map_or_else(Expr::unknown, |sides| {
+            let [a, b] = sides.map(|side| index(program, side, scope));
+            of_sides(node, &a, &b)
+        }),
+    }
+}
+
+/// An index that is computed from two others as an expression, given theirs; [`Expr::unknown`] for another kind.
+pub fn of_sides(node: Index, a: &Expr, b: &Expr) -> Expr {
+    match node {
+        Index::Add(..) => a.add(b),
+        Index::Sub(..) => a.sub(b),
+        Index::Mul(..) => a.mul(b),
+        Index::Div(..) => a.floor_div(b),
+        Index::Mod(..) => a.modulo(b),
+        Index::Min(..) => a.minimum(b),
+        Index::Max(..) => a.maximum(b),
+        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) | Index::Value(_) => Expr::unknown(),
     }
 }

@@ -120,10 +120,9 @@ fn eval(nodes: &Nodes, index: IndexId, axis: &dyn Fn(u32) -> Option<i64>) -> Opt
         Index::Literal(c) => Some(c),
         Index::Axis(a) => axis(a),
         Index::Dim(_) | Index::Value(_) => None,
-        Index::Add(a, b) => of(a)?.checked_add(of(b)?),
-        Index::Sub(a, b) => of(a)?.checked_sub(of(b)?),
-        Index::Mul(a, b) => of(a)?.checked_mul(of(b)?),
-        Index::Div(a, b) => of(a)?.checked_div_euclid(of(b)?),
-        Index::Mod(a, b) => of(a)?.checked_rem_euclid(of(b)?),
+        node => {
+            let [a, b] = node.sides()?;
+            node.value(of(a)?, of(b)?)
+        }
     }
 }

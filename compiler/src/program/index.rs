@@ -41,7 +41,8 @@ impl Context<'_> {
                 branches.min(Class::Value)
             }
             ast::ExprKind::Call(call) => {
-                call.args.iter().map(|a| self.class(a)).max().unwrap_or(Class::Value).min(Class::Value)
+                let most = call.args.iter().map(|a| self.class(a)).max().unwrap_or(Class::Value);
+                if extreme(call).is_some() { most } else { most.min(Class::Value) }
             }
             // The body's own axes are not in scope here and count as values.
             ast::ExprKind::Reduction(reduction) => match reduction.kind.value {
@@ -92,6 +93,11 @@ impl Context<'_> {
             ast::ExprKind::Binary(a, op, b) => self.index_binary(a, op.value, b, span),
             ast::ExprKind::Unary(ast::UnaryOp::Not, _) | ast::ExprKind::Tuple(_) => {
                 self.bad_index(IndexProblem::NotAnInteger, span)
+            }
+            ast::ExprKind::Call(call) if self.class(expr) != Class::Value && extreme(call).is_some() => {
+                let (node, sides) = (extreme(call)?, call.args.iter().map(|side| self.index(side)).collect::<Vec<_>>());
+                let [Some(a), Some(b)] = sides[..] else { return None };
+                Some(self.nodes.index(node(a, b), span))
             }
             ast::ExprKind::Read(_)
             | ast::ExprKind::Cast(..)
@@ -195,5 +201,15 @@ impl Context<'_> {
             let index = self.nodes.index_spans[id as usize];
             self.diags.report(UnguardedGather { tensor: tensor.to_owned(), index, span });
         }
+    }
+}
+
+/// What a call makes of its two arguments if an index may be one: `min(a, b)` or `max(a, b)`.
+fn extreme(call: &ast::Call) -> Option<fn(IndexId, IndexId) -> Index> {
+    match plain(&call.function) {
+        _ if call.namespace.is_some() || call.args.len() != 2 => None,
+        "min" => Some(Index::Min),
+        "max" => Some(Index::Max),
+        _ => None,
     }
 }

@@ -53,8 +53,9 @@ impl Nodes {
             Index::Literal(_) | Index::Dim(_) => (false, false),
             Index::Axis(_) => (true, false),
             Index::Value(_) => (true, true),
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-                (of(&self.varies, a) || of(&self.varies, b), of(&self.gathers, a) || of(&self.gathers, b))
+            _ => {
+                let any = |flags: &[bool]| node.operands().any(|index| of(flags, index));
+                (any(&self.varies), any(&self.gathers))
             }
         };
         self.indices.push(node);

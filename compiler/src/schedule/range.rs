@@ -11,6 +11,7 @@ use tilewright_kernel as kernel;
 use super::{AlgorithmAxis, ast};
 use crate::domain::{AxisKind, Domain};
 use crate::extent::{Atom, Expr, Family, Var};
+use crate::program::expressions;
 
 /// The ends of the longest range: the first index inside and the first one outside, over dimensions, and what must be
 /// at least 0 where a shorter one ends, with `index` for the axis.
@@ -36,22 +37,29 @@ pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, ex
     Some(Hull { lower: least, upper: most, limits })
 }
 
-/// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at
-/// their ends.
+/// The greatest or least value over all variables with an extent, which count from 0, or one beyond; none if it is not
+/// known to be at their ends.
 pub fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
+    at_ends(e, greatest, extent, &mut Vec::new()).or_else(|| at_sides(e, greatest, extent))
+}
+
+/// The same by the sides of a maximum or minimum.
+fn at_sides<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
+    let varies = |_, of: &Expr| of.vars().into_iter().any(|v| extent(v).is_some());
+    e.extreme_of_sides(varies, |side| extreme(side, greatest, extent))
+}
+
+/// The same where each variable is at one end. `ends` has the ends that variables are taken at so far: where two terms
+/// want different ones, as in `i % 7`, the extreme is at neither.
+fn at_ends<'a>(
+    e: &Expr,
+    greatest: bool,
+    extent: &dyn Fn(Var) -> Option<&'a Expr>,
+    ends: &mut Vec<(Var, bool)>,
+) -> Option<Expr> {
     let mut sum = Expr::constant(0);
-    // The ends that variables are taken at: where two terms want different ones, as in `i % 7`, the extreme is at
-    // neither.
-    let mut ends: Vec<(Var, bool)> = Vec::new();
     for term in e.terms() {
         let up = greatest == (term.coefficient > 0);
-        let vars = term.atoms.iter().flat_map(|atom| Expr::from_atoms(std::slice::from_ref(atom)).vars());
-        for v in vars.filter(|v| extent(*v).is_some()) {
-            if ends.contains(&(v, !up)) {
-                return None;
-            }
-            ends.push((v, up));
-        }
         let mut product = Expr::constant(term.coefficient);
         let mut varying = 0;
         for atom in &term.atoms {
@@ -62,12 +70,17 @@ pub fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a 
             }
             varying += 1;
             let end = match atom {
-                Atom::Var(_) if !up => Expr::constant(0),
-                Atom::Var(v) => extent(*v)?.sub(&Expr::constant(1)),
-                Atom::Quotient { of, by } if by.as_constant().is_some_and(|by| by > 0) => {
-                    extreme(of, up, extent)?.floor_div(by)
+                Atom::Var(v) => {
+                    if ends.contains(&(*v, !up)) {
+                        return None;
+                    }
+                    ends.push((*v, up));
+                    if up { extent(*v)?.sub(&Expr::constant(1)) } else { Expr::constant(0) }
                 }
-                Atom::Positive { of } => extreme(of, up, extent)?.positive(),
+                Atom::Quotient { of, by } if by.as_constant().is_some_and(|by| by > 0) => {
+                    at_ends(of, up, extent, ends).or_else(|| at_sides(of, up, extent))?.floor_div(by)
+                }
+                Atom::Positive { of } => at_ends(of, up, extent, ends)?.positive(),
                 Atom::Quotient { .. } => return None,
             };
             product = product.mul(&end);
@@ -84,17 +97,15 @@ pub fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a 
 
 /// An index over dimensions and the axes with these values; none if it mentions another axis, or a value.
 pub(super) fn over(algorithm: &Algorithm, index: IndexId, axes: &[(AlgorithmAxis, Expr)]) -> Option<Expr> {
-    let pair = |a, b| Some((over(algorithm, a, axes)?, over(algorithm, b, axes)?));
     Some(match algorithm.indices[index as usize] {
         Index::Literal(c) => Expr::constant(i128::from(c)),
         Index::Dim(d) => Expr::var(u32::from(d)),
         Index::Axis(a) => axes.iter().find(|(axis, _)| *axis == a)?.1.clone(),
         Index::Value(_) => return None,
-        Index::Add(a, b) => pair(a, b).map(|(a, b)| a.add(&b))?,
-        Index::Sub(a, b) => pair(a, b).map(|(a, b)| a.sub(&b))?,
-        Index::Mul(a, b) => pair(a, b).map(|(a, b)| a.mul(&b))?,
-        Index::Div(a, b) => pair(a, b).map(|(a, b)| a.floor_div(&b))?,
-        Index::Mod(a, b) => pair(a, b).map(|(a, b)| a.modulo(&b))?,
+        node => {
+            let [a, b] = node.sides()?.map(|side| over(algorithm, side, axes));
+            expressions::of_sides(node, &a?, &b?)
+        }
     })
 }
 

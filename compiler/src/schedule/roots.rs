@@ -157,12 +157,14 @@ impl Roots {
                 let own = program.online.iter().find(|online| online.fold == only);
                 if let Some(blocks) = own.and_then(|online| online.blocks.as_ref())
                     && let Some(count) = index_of_dims(algorithm, blocks.count)
+                    && let Some((_, index)) = roots.indices.last()
                     && let Some((_, extent, _)) = roots.axes.last_mut()
                 {
                     roots.limits.truncate(before);
-                    let count = facts.normal(&count);
-                    if facts.lower_bound(&count.sub(extent)).is_none_or(|left| left < 0) {
-                        *extent = extent.minimum(&count);
+                    let first = index.sub(&Family::ROOT.expr(roots.indices.len() - 1));
+                    let left = facts.normal(&count.sub(&first));
+                    if facts.lower_bound(&left.sub(extent)).is_none_or(|left| left < 0) {
+                        *extent = extent.minimum(&left);
                     }
                 }
                 *self = roots;

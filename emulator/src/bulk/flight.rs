@@ -109,6 +109,8 @@ pub struct Flight {
     pub finished: Token,
     /// How far it is.
     pub progress: Progress,
+    /// Its number in the trace of the launch, if there is one.
+    pub number: u32,
 }
 
 impl Flight {

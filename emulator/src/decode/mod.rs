@@ -18,11 +18,12 @@ mod operands;
 mod pack;
 mod slots;
 mod uniform;
+mod work;
 mod written;
 
 use tilewright_ptx::SpecialReg;
 
-use crate::counters::Class;
+use crate::counters::{Class, Work};
 use crate::report::Place;
 use op::{Inst, Slot};
 
@@ -59,6 +60,8 @@ pub(crate) struct Origin {
     /// Index plus one of a source position, 0 for none.
     pub source: u32,
     pub class: Class,
+    /// What a lane that executes it, or a warp that multiplies matrices, has of its units of arithmetic.
+    pub work: Option<Box<Work>>,
 }
 
 /// A decoded kernel.

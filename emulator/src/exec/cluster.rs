@@ -18,6 +18,7 @@ use crate::memory::region::RANK_BITS;
 use crate::registers::{self, Change, Outcome};
 use crate::report::Kind;
 use crate::sync::Waiter;
+use crate::trace::Step;
 
 /// The offset in an address of shared memory.
 const OFFSET: u64 = (1 << RANK_BITS) - 1;
@@ -290,6 +291,12 @@ impl Warp {
                 Err(why) => (Err(why), Flow::Next),
             }
         };
+        if let Some(trace) = &mut env.trace {
+            trace.push(env.warp, Step::ComeCluster { waits: !op.arrive });
+            if matches!(result, Ok(true)) {
+                trace.push(env.warp, Step::MetCluster);
+            }
+        }
         match result {
             Ok(true) => env.complete_cluster(),
             Ok(false) => {}

@@ -262,6 +262,7 @@ impl Warp {
                 return misuse(env, format!("{arrived} threads arrive at barrier {id}, which takes {expected}"));
             }
         }
+        env.trace_meeting(id as usize, waits);
         if waits { Ok(Flow::Barrier(run)) } else { Ok(Flow::Next) }
     }
 }

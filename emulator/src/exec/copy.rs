@@ -145,6 +145,7 @@ impl Warp {
     /// Reads the source and writes the destination.
     fn transfer(&mut self, env: &mut Env<'_>, copy: &PendingCopy) -> Result<(), Halt> {
         let ThreadCopy { bytes, data, .. } = copy.copy;
+        env.counters.fetched_bytes += lanes(copy.mask).map(|lane| u64::from(copy.size[lane])).sum::<u64>();
         let full =
             lanes(copy.mask).filter(|lane| copy.size[*lane] == u32::from(bytes)).fold(0, |m, lane| m | 1 << lane);
         let words = bytes / 4;

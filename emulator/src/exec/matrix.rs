@@ -8,6 +8,7 @@ use super::env::{Env, Halt};
 use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Access, FragmentAccess, Inst, MatrixAccess, Mma, Op, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes, row};
+use crate::launch::MatrixModel;
 use crate::matrix::{fragment, model};
 
 impl Warp {
@@ -56,8 +57,10 @@ impl Warp {
             self.scatter_wide(d, &places.d, &all.d);
         } else {
             let all = scratch.narrow.fit(product);
-            self.gather(a, &places.a, product.a.bits(), &mut all.a);
-            self.gather(b, &places.b, product.b.bits(), &mut all.b);
+            if env.cx.options.matrix != MatrixModel::Nothing {
+                self.gather(a, &places.a, product.a.bits(), &mut all.a);
+                self.gather(b, &places.b, product.b.bits(), &mut all.b);
+            }
             self.gather(c, &places.c, product.c.bits(), &mut all.c);
             model::multiply(product, env.cx.options.matrix, all, &mut scratch.floats);
             self.scatter(d, &places.d, product.d.bits(), &all.d);

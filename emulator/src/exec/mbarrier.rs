@@ -84,6 +84,9 @@ impl Warp {
                 }
             }
         }
+        if env.trace.is_some() {
+            self.trace_mbarrier(env, op, (&addresses, run), !waited);
+        }
         if !waited {
             return Ok(Flow::Next);
         }

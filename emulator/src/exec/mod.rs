@@ -40,6 +40,7 @@ mod quick;
 mod request;
 mod shared;
 mod step;
+mod traced;
 mod undefined;
 mod wgmma;
 
@@ -103,6 +104,8 @@ pub(crate) struct Warp {
     /// none. Where such lanes merge they may be in different iterations, which those of a machine are not: it has them
     /// meet where they parted.
     turns: Vec<Mask>,
+    /// The first instruction of the last slice.
+    pub began: u32,
     /// Where the fragment went on that waited in vain: others come first, since it may wait for lanes of its own warp.
     yielded: Option<u32>,
 }
@@ -237,6 +240,9 @@ impl Warp {
             }
             self.fragments[index].wait = Wait::None;
             let Fragment { mut pc, mut mask, .. } = self.fragments[index];
+            if left > 0 {
+                self.began = pc;
+            }
             let mut alone = self.fragments.len() == 1;
             // The first instruction since the last jump.
             let mut start = pc;

@@ -15,6 +15,7 @@ use super::env::{Env, Facts, Halt};
 use crate::bulk::flight::{Cargo, Flight, Issuer, NOTHING, Progress, Token, Way};
 use crate::decode::op::{Inst, Op, Slot, Space, Wgmma};
 use crate::lanes::{LANES, Mask};
+use crate::launch::MatrixModel;
 use crate::matrix::{Product, model};
 use crate::registers::WARPGROUP;
 use crate::report::Kind;
@@ -141,6 +142,9 @@ impl Warp {
     /// What a warp computes of a product.
     #[inline(always)]
     pub(super) fn multiply(&mut self, env: &Env<'_>, pending: &Pending) {
+        if env.cx.options.matrix == MatrixModel::Nothing && pending.add {
+            return;
+        }
         let kernel = env.cx.kernel;
         let wgmma = &kernel.wgmmas[pending.site as usize];
         let (product, places) = (&wgmma.product, &kernel.places[wgmma.places as usize]);
@@ -408,6 +412,7 @@ fn note(env: &mut Env<'_>, pc: u32, chunks: Vec<u32>, group: u32) {
         released: token,
         finished: token,
         progress: Progress::Done,
+        number: 0,
     });
 }
 

@@ -68,6 +68,8 @@ pub struct Scratch {
 #[inline(always)]
 pub fn multiply(product: &Product, model: MatrixModel, all: &mut Matrices<u32>, floats: &mut [Vec<f32>; 3]) {
     match (product.a, model) {
+        (_, MatrixModel::Nothing) if product.c == product.d => all.d.copy_from_slice(&all.c),
+        (_, MatrixModel::Nothing) => all.d.fill(0),
         (Element::Int { .. } | Element::Bits, _) => integers(product, all),
         (_, MatrixModel::Fast) => fast(product, all, floats),
         (_, MatrixModel::Ampere) => blocks(product, (8, 24), all),

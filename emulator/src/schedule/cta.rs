@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::random::{Random, nth_one, ones};
-use super::{SHORT_SLICE, SLICE};
+use super::{SHORT_SLICE, SLICE, is_check};
 use crate::exec::env::{Cx, Env, Facts};
 use crate::exec::{Stop, Warp};
 use crate::report::Kind;
@@ -133,7 +133,11 @@ impl<'a> Cta<'a> {
             } else {
                 barriers.take_wakes(local, |wake| warp.wake(self.env.cx.kernel, wake));
             }
+            let before = self.env.time;
             let stop = warp.run(&mut self.env, self.slice);
+            if self.env.trace.is_some() && !self.trace_turn(index, self.env.time - before) {
+                return CtaStop::Halted;
+            }
             if stop != Stop::Yielded {
                 // Others may wait for what this warp does next.
                 self.env.mbarriers.progress += 1;
@@ -156,6 +160,20 @@ impl<'a> Cta<'a> {
                 return CtaStop::Halted;
             }
         }
+    }
+
+    /// Tells the trace that a warp had its turn, in which it executed so many instructions: one or none. Whether more
+    /// may be traced.
+    #[cold]
+    fn trace_turn(&mut self, index: usize, executed: u64) -> bool {
+        let warp = &self.warps[index];
+        let code = &self.env.cx.kernel.code[warp.began as usize..];
+        // What was forwarded is passed by who goes on after it, and by nobody who jumps.
+        let step = code.first().map_or(1, |inst| inst.step);
+        let passes = warp.fragments.iter().any(|fragment| fragment.pc == warp.began + step);
+        let own = code.iter().take(if passes { step as usize } else { 1 });
+        let own = own.filter(|inst| !is_check(&inst.op)).count() as u64;
+        self.env.trace.as_mut().is_none_or(|trace| trace.ran(index as u32, executed, executed * own))
     }
 
     /// Takes what the CTA executed from the launch's budget.

@@ -14,6 +14,7 @@ mod cta;
 mod random;
 mod stuck;
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use tilewright_kernel::workers;
@@ -23,6 +24,7 @@ use crate::decode::op::{Fence, Op};
 use crate::error::Error;
 use crate::exec::env::{Count, Cx, MOST_PRINTED};
 use crate::report::{Finding, Report};
+use crate::trace::Recorder;
 use cta::{Cta, CtaStop};
 use random::Random;
 
@@ -79,23 +81,15 @@ impl Outcome {
         let mut branches = 0;
         let totals = Count::totals(&self.counts);
         for ((inst, origin), (warps, lanes)) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(totals) {
-            // Checks of registers are not instructions of the program.
-            let check = matches!(
-                inst.op,
-                Op::CheckInit { .. }
-                    | Op::MarkInit { .. }
-                    | Op::FlowInit { .. }
-                    | Op::LoadedInit { .. }
-                    | Op::StoredInit { .. }
-                    | Op::FlowSelect { .. }
-                    | Op::MatrixTouch { .. }
-                    | Op::Fence(Fence { implied: true, .. })
-            );
-            if check {
+            if is_check(&inst.op) {
                 continue;
             }
             counters.warp_instructions += warps;
             counters.thread_instructions[origin.class as usize] += lanes;
+            if let Some(work) = &origin.work {
+                let is_product = matches!(inst.op, Op::Mma(_) | Op::Wgmma { .. });
+                counters.add_work(work, if is_product { warps } else { lanes });
+            }
             if matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. }) {
                 branches += warps;
             }
@@ -103,27 +97,45 @@ impl Outcome {
         debug_assert_eq!(Class::ALL.len(), counters.thread_instructions.len());
         counters.uniform_branches = branches.saturating_sub(counters.divergent_branches);
         let printed = String::from_utf8_lossy(&self.printed).into_owned();
-        Report { findings: self.findings, dropped: self.dropped, counters, printed }
+        Report { findings: self.findings, dropped: self.dropped, counters, printed, trace: None }
     }
 }
 
-/// Clusters of the launch.
-fn clusters(cx: &Cx<'_>) -> u64 {
-    cx.clusters().iter().map(|n| u64::from(*n)).product()
+/// Numbers of the clusters that run.
+fn clusters(cx: &Cx<'_>) -> Range<u64> {
+    let all = 0..cx.clusters().iter().map(|n| u64::from(*n)).product();
+    let Some(some) = &cx.options.clusters else { return all };
+    let end = some.end.min(all.end);
+    some.start.min(end)..end
+}
+
+/// Whether an instruction is none of the program, but a check of registers.
+fn is_check(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. }
+            | Op::FlowSelect { .. }
+            | Op::MatrixTouch { .. }
+            | Op::Fence(Fence { implied: true, .. })
+    )
 }
 
 /// Runs all CTAs one after the other, or, if they communicate, some of them at a time.
 fn serial(cx: &Cx<'_>) -> Outcome {
-    let total = clusters(cx);
+    let numbers = clusters(cx);
     let resident = if cx.kernel.communicates {
         let ctas = (RESIDENT_THREADS / u64::from(cx.threads())).clamp(1, RESIDENT_CTAS);
-        (ctas / cx.ctas() as u64).clamp(1, total)
+        (ctas / cx.ctas() as u64).min(numbers.end - numbers.start).max(1)
     } else {
         1
     };
     if resident == 1 {
         let mut cta = Cta::new(cx);
-        for number in 0..total {
+        for number in numbers {
             cta.start(number);
             if cta.run(u64::MAX) == CtaStop::Halted {
                 break;
@@ -136,7 +148,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut running: Vec<Cta<'_>> = Vec::new();
     let mut spare: Vec<Cta<'_>> = Vec::new();
-    let mut next = 0;
+    let Range { start: mut next, end } = numbers;
     let mut random = Random::new(cx.options.seed, u64::MAX);
     // Every warp gets a few turns before the next CTA does.
     let most = 4 * (cx.warps() * cx.ctas()) as u64;
@@ -149,8 +161,8 @@ fn serial(cx: &Cx<'_>) -> Outcome {
         let turns = 1 + u64::from(random.below(most as u32));
         cta.run(turns)
     };
-    'launch: while next < total || !running.is_empty() {
-        while next < total && (running.len() as u64) < resident {
+    'launch: while next < end || !running.is_empty() {
+        while next < end && (running.len() as u64) < resident {
             let mut cta = spare.pop().unwrap_or_else(|| Cta::new(cx));
             cta.start(next);
             next += 1;
@@ -184,15 +196,16 @@ fn serial(cx: &Cx<'_>) -> Outcome {
 const STACK: usize = 2 << 20;
 
 fn parallel(cx: &Cx<'_>, threads: usize) -> Outcome {
-    let total = clusters(cx);
+    let Range { start, end } = clusters(cx);
+    let total = end - start;
     // Chunks are small enough to share the work and large enough to reuse a worker's memory.
     let chunk = (total / 256).clamp(1, 64);
     let parts = workers::run(threads, STACK, total.div_ceil(chunk) as usize, |queue| {
         let mut cta = None;
         while let Some(index) = queue.take() {
             let cta = cta.get_or_insert_with(|| Cta::new(cx));
-            let first = index as u64 * chunk;
-            for number in first..total.min(first + chunk) {
+            let first = start + index as u64 * chunk;
+            for number in first..end.min(first + chunk) {
                 if cx.stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -211,14 +224,30 @@ fn parallel(cx: &Cx<'_>, threads: usize) -> Outcome {
     })
 }
 
+/// Runs the first cluster alone, and traces it: one instruction at a time, so that the order of events is one in which
+/// all warps go on.
+fn traced(cx: &Cx<'_>, most: u64) -> Report {
+    let mut cta = Cta::new(cx);
+    cta.slice = 1;
+    cta.env.trace = Some(Recorder::new(most, cx.ctas(), cx.warps()));
+    cta.start(0);
+    let complete = cta.run(u64::MAX) == CtaStop::Done;
+    let trace = cta.env.trace.take().map(|trace| trace.finish(complete));
+    Report { trace, ..Outcome::of(cta).report(cx) }
+}
+
 /// Runs a launch. `cx` makes a context, for parallel execution or not.
 pub(crate) fn run<'a>(
     cx: &mut Cx<'a>,
     prepare_parallel: impl FnOnce(&mut Cx<'a>),
     reset: impl FnOnce(&mut Cx<'a>),
 ) -> Result<Report, Error> {
+    if let Some(most) = cx.options.trace {
+        return Ok(traced(cx, most));
+    }
     let threads = cx.options.threads.unwrap_or_else(workers::host_threads);
-    if threads > 1 && clusters(cx) > 1 && !cx.kernel.communicates {
+    let Range { start, end } = clusters(cx);
+    if threads > 1 && end - start > 1 && !cx.kernel.communicates {
         prepare_parallel(cx);
         let outcome = parallel(cx, threads);
         if !cx.stop.load(Ordering::Relaxed) {

@@ -93,7 +93,7 @@ pub use facts::{Facts, Range};
 pub use in_roles::{InRoles, Users};
 pub use products::{Factor, LoadMatrix, Matrices, Matrix, MmaSync, Product, StoreMatrix, Wgmma};
 pub use register_pressure::{Held, held};
-pub(crate) use shared_map::BARRIER_BYTES;
+pub use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use statements::{
     AtomicOp, AtomicUpdate, BulkCopy, CpAsync, Evict, If, Load, Loop, Receivers, Region, Role, Statement,

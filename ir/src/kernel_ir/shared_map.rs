@@ -3,7 +3,7 @@
 use tilewright_kernel::target::STATIC_SHARED_BYTES;
 
 /// Bytes of an mbarrier.
-pub(crate) const BARRIER_BYTES: u64 = 8;
+pub const BARRIER_BYTES: u64 = 8;
 
 /// Buffers in order, each at its alignment, then the barriers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -70,10 +70,10 @@ impl Run<'_> {
         active: &Active,
     ) -> Outcome<Option<i64>> {
         let known = self.me.values[offset.index()].of(thread);
-        let name = self.name(memory).to_owned();
         match known {
-            None => self.depends(format!("where thread {thread} accesses `{name}` depends on data")),
+            None => self.depends(format!("where thread {thread} accesses `{}` depends on data", self.name(memory))),
             Some(at) if self.kernel.value(offset).ty == Type::I32 && i32::try_from(at).is_err() => {
+                let name = self.name(memory);
                 let what = format!("thread {thread} accesses `{name}[{at}]`, and the offset has 32 bits");
                 self.wrong(active, (Kind::Wide, what))?;
                 return Ok(None);
@@ -170,8 +170,20 @@ impl Run<'_> {
 
     /// A load; from a block of the cluster, if it says so.
     pub(super) fn load(&mut self, load: &Load, peer: Option<ValueId>, active: &Active) -> Outcome {
-        for thread in active.threads() {
-            let predicate = load.predicate.map_or(Some(1), |p| self.me.values[p.index()].of(thread));
+        let maybe = Active { maybe: true, ..active.clone() };
+        let lanes = &active.lanes.clone()[..];
+        let mut next = active.range.start;
+        // No iterators, as in `row::pure`.
+        while next < active.range.end {
+            let thread = next;
+            next += 1;
+            if !lanes[thread] {
+                continue;
+            }
+            let predicate = match load.predicate {
+                Some(predicate) => self.me.values[predicate.index()].of(thread),
+                None => Some(1),
+            };
             if predicate == Some(0) {
                 for (value, otherwise) in load.results().zip(&load.otherwise) {
                     let known = self.me.values[otherwise.index()].of(thread);
@@ -179,7 +191,6 @@ impl Run<'_> {
                 }
                 continue;
             }
-            let maybe = Active { maybe: true, ..active.clone() };
             let active = if predicate.is_none() { &maybe } else { active };
             if let Some(at) = self.offset(load.memory, load.offset, thread, active)? {
                 let rank = match peer {
@@ -200,9 +211,11 @@ impl Run<'_> {
                 };
                 self.visit(rank)?;
                 self.access_in(rank, load.memory, at, load.lanes, thread, active, Touch::Read)?;
-                for (lane, value) in load.results().enumerate() {
-                    let known = self.datum(rank, load.memory, at + lane as i64);
-                    self.bring(value, thread, known);
+                let mut lane = 0;
+                while lane < load.lanes && self.data.is_some() {
+                    let known = self.datum(rank, load.memory, at + i64::from(lane));
+                    self.bring(ValueId(load.first.0 + lane), thread, known);
+                    lane += 1;
                 }
             }
         }

@@ -153,12 +153,12 @@ impl View<'_> {
             return same || self.clock.covers((by, time));
         }
         let order = self.order;
-        let lanes = warp(first).is_some() && warp(first) == warp(second);
-        let group = warpgroup(first).is_some() && warpgroup(first) == warpgroup(second);
+        let are_lanes = || warp(first).is_some() && warp(first) == warp(second);
+        let are_of_group = || warpgroup(first).is_some() && warpgroup(first) == warpgroup(second);
         first == second
             || time < order.synced
-            || group && time < order.synced_warpgroup
-            || lanes && time < order.synced_warp
+            || time < order.synced_warpgroup && are_of_group()
+            || time < order.synced_warp && are_lanes()
     }
 }
 

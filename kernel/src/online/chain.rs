@@ -157,14 +157,14 @@ fn single(algorithm: &Algorithm, equation: u16) -> Option<Value> {
     (components.len == 1).then(|| algorithm.values[component_value(algorithm, equation, 0) as usize])
 }
 
-fn extreme_of(algorithm: &Algorithm, equation: u16) -> Option<(Reduction, Run, ValueId)> {
+pub(super) fn extreme_of(algorithm: &Algorithm, equation: u16) -> Option<(Reduction, Run, ValueId)> {
     match single(algorithm, equation)? {
         Value::Reduce { op: op @ (Reduction::Max | Reduction::Min), axes, body, .. } => Some((op, axes, body)),
         _ => None,
     }
 }
 
-fn sum_of(algorithm: &Algorithm, equation: u16) -> Option<(Order, Run, ValueId)> {
+pub(super) fn sum_of(algorithm: &Algorithm, equation: u16) -> Option<(Order, Run, ValueId)> {
     match single(algorithm, equation)? {
         Value::Reduce { op: Reduction::Sum, order, axes, body } => Some((order, axes, body)),
         _ => None,
@@ -370,7 +370,7 @@ fn variables(algorithm: &Algorithm) -> u32 {
 
 /// How a term indexes an equation, in its own axes: where it reads it first. An equation that it inlines must read it
 /// element by element as well, which is found when that is copied.
-fn reads(algorithm: &Algorithm, value: ValueId, earlier: u16) -> Option<Vec<IndexId>> {
+pub(super) fn reads(algorithm: &Algorithm, value: ValueId, earlier: u16) -> Option<Vec<IndexId>> {
     match algorithm.values[value as usize] {
         Value::Read { source: Source::Equation { equation, .. }, indices, .. } if equation == earlier => {
             Some(algorithm.index_lists[indices.range()].to_vec())

@@ -86,11 +86,7 @@ impl Copy<'_> {
             Index::Axis(axis) => return env.iter().find(|e| e.0 == axis).map_or(index, |e| e.1),
             Index::Literal(_) | Index::Dim(_) => return index,
             Index::Value(value) => Index::Value(self.value(value, env)),
-            Index::Add(a, b) => Index::Add(self.copied_index(a, env), self.copied_index(b, env)),
-            Index::Sub(a, b) => Index::Sub(self.copied_index(a, env), self.copied_index(b, env)),
-            Index::Mul(a, b) => Index::Mul(self.copied_index(a, env), self.copied_index(b, env)),
-            Index::Div(a, b) => Index::Div(self.copied_index(a, env), self.copied_index(b, env)),
-            Index::Mod(a, b) => Index::Mod(self.copied_index(a, env), self.copied_index(b, env)),
+            node => node.of(|index| self.copied_index(index, env)),
         };
         self.index(node)
     }

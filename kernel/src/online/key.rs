@@ -98,6 +98,8 @@ pub(super) fn index_key(algorithm: &Algorithm, index: IndexId, names: &[(AxisId,
         Index::Mul(a, b) => format!("({}*{})", of(a), of(b)),
         Index::Div(a, b) => format!("({}/{})", of(a), of(b)),
         Index::Mod(a, b) => format!("({}%{})", of(a), of(b)),
+        Index::Min(a, b) => format!("min({},{})", of(a), of(b)),
+        Index::Max(a, b) => format!("max({},{})", of(a), of(b)),
     }
 }
 

@@ -14,17 +14,20 @@
 //! | `chain` | two reductions of an algorithm that are such a pair, and the parts that a kernel computes |
 //! | `copy` | terms with something in the place of parts of them |
 //! | `key` | when two values are the same, and what they depend on |
+//! | `refuted` | terms that no factor corrects, in numbers |
 
 mod chain;
 mod copy;
 mod factor;
 mod key;
+mod refuted;
 #[cfg(test)]
 mod tests;
 
 pub use chain::{At, Chain, NoChain, chain, chain_of, extremes};
 pub use copy::{push, replaced};
 pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
+pub use refuted::{Refuted, refuted};
 
 use crate::algorithm::Unary;
 use crate::element::ElementType;

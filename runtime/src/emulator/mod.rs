@@ -2,15 +2,19 @@
 
 mod options;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use options::{EmulatorOptions, EmulatorReport};
-use tilewright_emulator::{self as emulator, Extent, Finding, Launch, Location, Memory, Program, Sanitizers};
+use tilewright_emulator::{
+    self as emulator, Counters, Extent, Finding, Launch, Location, MatrixModel, Memory, Program, Report, Sanitizers,
+};
 use tilewright_kernel::Text;
 
+use crate::device::DeviceInner;
 use crate::error::{Error, Fault, Result};
-use crate::launch::{GivenTensor, Passed, Work};
+use crate::launch::{GivenTensor, Passed, Prepared, Work};
 
 /// Decoded programs that are kept.
 const PROGRAMS: usize = 256;
@@ -48,47 +52,50 @@ impl Emulator {
 
     /// Runs a launch; returns when it is done.
     pub(crate) fn run(&self, work: &Work) -> Result<()> {
-        let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
-        let launch = launch(work)?;
-        let options = emulator::Options {
-            seed: self.options.seed,
-            sanitizers: if self.options.sanitize { Sanitizers::ALL } else { Sanitizers::NONE },
-            perturb: self.options.perturb.then_some(self.options.seed),
-            budget: self.options.budget,
-            ..emulator::Options::default()
-        };
-        // Sorted and each once: two launches never wait for each other.
-        let guards: Vec<_> = work.accesses.iter().filter_map(|a| a.allocation.host()).map(|b| b.lock()).collect();
-        let start = Instant::now();
-        let report = program.launch(&launch, &self.memory, &options).map_err(|e| refused(work, e.to_string()))?;
-        // What it did is not over: the next launch finds the memory as it must.
-        if let Some((address, bytes)) =
-            work.workspace.zeros().filter(|_| report.findings.iter().any(|f| f.kind.is_failure()))
-        {
-            self.memory.fill(address, bytes, 0).map_err(|e| refused(work, e.to_string()))?;
-        }
-        drop(guards);
-        let elapsed = start.elapsed();
+        let sanitizers = if self.options.sanitize { Sanitizers::ALL } else { Sanitizers::NONE };
+        let options = emulator::Options { sanitizers, ..self.options() };
+        let (mut report, elapsed) = self.launch(work, &options)?;
         hint(elapsed);
-        let (failures, warnings): (Vec<&Finding>, Vec<&Finding>) =
-            report.findings.iter().partition(|f| f.kind.is_failure());
-        let error = failures.first().map(|first| {
-            let mut fault = fault(work, first);
-            let more = failures.len() as u64 - 1 + report.dropped;
-            if more > 0 {
-                fault.message.push_str(&format!("\n  and {more} more findings"));
-            }
-            Error::Emulation(Box::new(fault))
-        });
+        let trace = report.trace.take();
+        let warnings = report.findings.iter().filter(|f| !f.kind.is_failure());
         let told = EmulatorReport {
             kernel: work.kernel.to_string(),
-            faults: failures.iter().map(|f| fault(work, f)).collect(),
-            warnings: warnings.iter().map(|f| fault(work, f)).collect(),
+            faults: failures(&report).map(|f| fault(work, f)).collect(),
+            warnings: warnings.map(|f| fault(work, f)).collect(),
             counters: report.counters.clone(),
+            trace,
             elapsed,
         };
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-        error.map_or(Ok(()), Err)
+        failure(work, &report).map_or(Ok(()), Err)
+    }
+
+    /// What the user has chosen, but for sanitizers.
+    fn options(&self) -> emulator::Options {
+        emulator::Options {
+            seed: self.options.seed,
+            perturb: self.options.perturb.then_some(self.options.seed),
+            budget: self.options.budget,
+            trace: (self.options.trace > 0).then_some(self.options.trace),
+            ..emulator::Options::default()
+        }
+    }
+
+    /// Runs a launch: what was found and counted, and how long it took.
+    fn launch(&self, work: &Work, options: &emulator::Options) -> Result<(Report, Duration)> {
+        let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
+        let launch = launch(work)?;
+        // Sorted and each once: two launches never wait for each other.
+        let guards: Vec<_> = work.accesses.iter().filter_map(|a| a.allocation.host()).map(|b| b.lock()).collect();
+        let start = Instant::now();
+        let report = program.launch(&launch, &self.memory, options).map_err(|e| refused(work, e.to_string()))?;
+        // What it did is not over: the next launch finds the memory as it must.
+        let is_whole = report.trace.is_none() && failures(&report).next().is_none();
+        if let Some((address, bytes)) = work.workspace.zeros().filter(|_| !is_whole) {
+            self.memory.fill(address, bytes, 0).map_err(|e| refused(work, e.to_string()))?;
+        }
+        drop(guards);
+        Ok((report, start.elapsed()))
     }
 
     /// The decoded program of some PTX.
@@ -108,6 +115,53 @@ impl Emulator {
         }
         programs.push((ptx.clone(), program.clone()));
         Ok(program)
+    }
+}
+
+/// What makes a launch fail.
+fn failures(report: &Report) -> impl Iterator<Item = &Finding> {
+    report.findings.iter().filter(|f| f.kind.is_failure())
+}
+
+/// The first of these, and how many more there are.
+fn failure(work: &Work, report: &Report) -> Option<Error> {
+    let mut fault = fault(work, failures(report).next()?);
+    let more = failures(report).count() as u64 - 1 + report.dropped;
+    if more > 0 {
+        fault.message.push_str(&format!("\n  and {more} more findings"));
+    }
+    Some(Error::Emulation(Box::new(fault)))
+}
+
+/// Which part of a launch is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Numbers of the clusters that run, or of the blocks without clusters; none: all.
+    pub clusters: Option<Range<u64>>,
+    /// Whether tensor cores multiply: without, sums stay what they were, and it takes a fraction of the time.
+    pub products: bool,
+}
+
+/// What a part of a launch does. Nothing is looked for but stray accesses. Outputs are not finished, unless it is the
+/// whole launch with its products; a kernel with a workspace, whose blocks hand results to each other, must run whole.
+///
+/// # Errors
+/// The launch was prepared for a GPU, or what the emulator found.
+pub fn count(prepared: &Prepared<'_>, part: Part) -> Result<Counters> {
+    let work = &prepared.work;
+    match &**prepared.device() {
+        DeviceInner::Emulator(_) if work.empty => Ok(Counters::default()),
+        DeviceInner::Emulator(emulator) => {
+            let mut options =
+                emulator::Options { sanitizers: Sanitizers::NONE, clusters: part.clusters, ..emulator.options() };
+            if !part.products {
+                options.matrix = MatrixModel::Nothing;
+            }
+            let (report, _) = emulator.launch(work, &options)?;
+            failure(work, &report).map_or(Ok(report.counters), Err)
+        }
+        #[cfg(feature = "cuda")]
+        DeviceInner::Cuda(_) => Err(refused(work, "a GPU counts nothing".to_owned())),
     }
 }
 

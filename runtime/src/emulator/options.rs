@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tilewright_emulator::Counters;
+use tilewright_emulator::trace::Trace;
 
 use crate::error::Fault;
 
@@ -29,6 +30,9 @@ pub struct EmulatorOptions {
     /// Blocks of a persistent launch that run at one time, or clusters: each takes several tiles, if there are more. 3
     /// unless set; at least 1.
     pub resident: u32,
+    /// Warp instructions of the first block that are traced, or of the first cluster: then nothing else runs, and
+    /// results are not complete. 0 unless set: nothing is traced.
+    pub trace: u64,
     /// Bytes of device memory. 64 GiB unless set; the host's own memory may end before.
     pub memory: u64,
 }
@@ -59,6 +63,12 @@ impl EmulatorOptions {
         Self { resident, ..self }
     }
 
+    /// With a trace of the first block, or cluster, of so many warp instructions at most, in the place of the launch:
+    /// see [`EmulatorReport::trace`].
+    pub fn trace(self, instructions: u64) -> Self {
+        Self { trace: instructions, ..self }
+    }
+
     /// With another size of device memory, in bytes.
     pub fn memory(self, memory: u64) -> Self {
         Self { memory, ..self }
@@ -67,7 +77,7 @@ impl EmulatorOptions {
 
 impl Default for EmulatorOptions {
     fn default() -> Self {
-        Self { seed: 0, sanitize: true, perturb: false, budget: 1 << 40, resident: 3, memory: 1 << 36 }
+        Self { seed: 0, sanitize: true, perturb: false, budget: 1 << 40, resident: 3, trace: 0, memory: 1 << 36 }
     }
 }
 
@@ -83,6 +93,8 @@ pub struct EmulatorReport {
     pub warnings: Vec<Fault>,
     /// Instructions, memory traffic, branches.
     pub counters: Counters,
+    /// What happened at barriers and with copies in the first block, or cluster, if that was asked for.
+    pub trace: Option<Trace>,
     /// Time that the launch took on the host.
     pub elapsed: Duration,
 }

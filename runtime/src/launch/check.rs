@@ -290,12 +290,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The first entry point whose conditions hold. A condition that has no value does not hold.
     fn entry(&self) -> Result<usize, Reason> {
-        let holds = |c: &Constraint| c.holds(self.dims).unwrap_or(false);
-        (self.kernel.entries.iter())
-            .position(|entry| entry.conditions.iter().all(holds))
-            .ok_or_else(|| Reason::NoEntry { dims: self.all_dims() })
+        self.kernel.entry_for(self.dims).ok_or_else(|| Reason::NoEntry { dims: self.all_dims() })
     }
 }
 

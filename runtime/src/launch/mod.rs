@@ -124,6 +124,11 @@ pub fn prepare<'m>(kernel: &KernelInfo, arguments: &[Arg<'m>], on: &Stream) -> R
     Ok(Prepared { work: Work::new(kernel, arguments, on)?, stream: on.clone(), memory: PhantomData })
 }
 
+/// Blocks that a launch starts; 0 if there is nothing to compute.
+pub fn blocks(prepared: &Prepared<'_>) -> u32 {
+    prepared.work.blocks
+}
+
 impl Prepared<'_> {
     /// Runs the launch on the stream that it was prepared for. On a GPU this returns when the launch is enqueued.
     ///
@@ -283,8 +288,7 @@ fn check_place(kernel: &KernelInfo, given: &[Given], device: &Arc<DeviceInner>) 
 /// Device and driver are new enough.
 #[cfg(any(feature = "cuda", test))]
 fn check_target(ptx: &tilewright_kernel::info::Ptx, capability: (u8, u8), driver: (u8, u8)) -> Result<(), Reason> {
-    let runs = if ptx.exact_capability { capability == ptx.capability } else { capability >= ptx.capability };
-    if !runs {
+    if !ptx.runs_on(capability) {
         return Err(Reason::Capability {
             target: ptx.target.to_string(),
             exact: ptx.exact_capability,

@@ -208,10 +208,8 @@ impl Free {
         match *index {
             Index::Literal(_) | Index::Dim(_) => 0,
             Index::Axis(axis) => self.axis(axis),
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-                self.index(a) | self.index(b)
-            }
             Index::Value(value) => self.value(value),
+            _ => index.operands().fold(0, |all, operand| all | self.index(operand)),
         }
     }
 
@@ -270,10 +268,8 @@ pub(super) fn depth(algorithm: &Algorithm) -> usize {
         for i in 0..indices.len() {
             let inner = match algorithm.indices[i] {
                 Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => 0,
-                Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-                    at(&indices, a).max(at(&indices, b))
-                }
                 Index::Value(value) => at(&values, value),
+                index => index.operands().map(|operand| at(&indices, operand)).max().unwrap_or(0),
             };
             changed |= std::mem::replace(&mut indices[i], inner + 1) != inner + 1;
         }

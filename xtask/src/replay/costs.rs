@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tilewright_cli::assembler::{assembled, usage};
+
 use crate::{Failure, assemble, root};
 
 /// Mnemonics at which threads wait for each other or for memory.
@@ -53,8 +55,8 @@ pub fn of(name: &str, ptx: &str, assembler: Option<&Path>) -> Result<Costs, Fail
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let (file, code) = (folder.join(format!("{plain}.ptx")), folder.join(format!("{plain}.cubin")));
     std::fs::write(&file, ptx).map_err(|e| failed(&file, e))?;
-    let log = assemble::assembled(assembler, target.trim(), &file, &code).map_err(|log| format!("{name}: {log}"))?;
-    costs.registers = log.lines().filter_map(assemble::registers).sum();
+    let log = assembled(assembler, target.trim(), &file, &code).map_err(|log| format!("{name}: {log}"))?;
+    costs.registers = usage(&log).iter().flatten().map(|of| u64::from(of.registers)).sum();
     costs.instructions = assemble::disassembled(assembler, &code)?.map_or(0, |listing| instructions(&listing));
     for file in [file, code] {
         std::fs::remove_file(&file).map_err(|e| failed(&file, e))?;

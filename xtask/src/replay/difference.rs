@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use rayon::prelude::*;
+use tilewright_cli::assembler::assembler;
 
 use super::costs::{self, Costs};
 use super::record::{Made, Record};
-use crate::{Failure, assemble};
+use crate::Failure;
 
 /// Differences of one kind that are shown; the others are counted.
 const SHOWN: usize = 12;
@@ -103,7 +104,7 @@ fn prices(priced: &[(String, &Made, &Made)]) -> Result<String, Failure> {
     if priced.is_empty() {
         return Ok(String::new());
     }
-    let assembler = assemble::assembler();
+    let assembler = assembler();
     let one = |(name, before, after): &(String, &Made, &Made)| {
         let cost = |ptx: &str| costs::of(name, ptx, assembler.as_deref());
         Ok((name.clone(), cost(&before.ptx)?, cost(&after.ptx)?))
@@ -127,8 +128,11 @@ fn prices(priced: &[(String, &Made, &Made)]) -> Result<String, Failure> {
         row("instructions", before.instructions, after.instructions);
         row("registers", before.registers, after.registers);
     }
-    let note =
-        if assembler.is_some() { "" } else { "; PTXAS is not set, so instructions and registers are not counted" };
+    let note = if assembler.is_some() {
+        ""
+    } else {
+        "; neither PTXAS nor PATH has the assembler, so instructions and registers are not counted"
+    };
     Ok(format!("costs of the {} kernels with other PTX{note}:\n{text}", prices.len()))
 }
 

@@ -31,12 +31,14 @@ pub fn attention(seed: u64, index: u64, wanted: Option<Pair>) -> (Attention, u64
 
 fn range(rng: &mut Rng) -> Range {
     match rng.below(100) {
-        0..45 => Range::All,
-        45..70 => Range::Causal,
-        70..72 => Range::Before,
-        72..82 => Range::Aligned,
-        82..92 => Range::Late(rng.range(1, 5)),
-        _ => Range::LateCausal(rng.range(1, 5)),
+        0..40 => Range::All,
+        40..62 => Range::Causal,
+        62..64 => Range::Before,
+        64..72 => Range::Aligned,
+        72..82 => Range::Late(rng.range(1, 5)),
+        82..88 => Range::LateCausal(rng.range(1, 5)),
+        88..96 => Range::Window(rng.range(0, 70)),
+        _ => Range::Around(rng.range(0, 40)),
     }
 }
 
@@ -108,7 +110,7 @@ fn draw(rng: &mut Rng) -> Attention {
         1 => all + 8,
         _ => rng.range(5, 2 * all),
     });
-    let is_inner = matches!(range, Range::Causal | Range::Before | Range::LateCausal(_));
+    let is_inner = matches!(range, Range::Causal | Range::Before | Range::LateCausal(_) | Range::Window(_));
     let statistics = rng.chance(20);
     let reader = match rng.below(100) {
         0..60 => Reader::Quotient,

@@ -34,6 +34,8 @@ pub const FEATURES: &[&str] = &[
     "aligned",
     "late",
     "late-causal",
+    "window",
+    "around-row",
     "square",
     "plain",
     "scaled",
@@ -107,7 +109,7 @@ const ONE_OF: &[&[&str]] = &[
     &["max", "min"],
     &["head-16", "head-64", "head-96", "head-128"],
     &["block-16", "block-odd", "block-128"],
-    &["causal", "before-row", "aligned", "late", "late-causal"],
+    &["causal", "before-row", "aligned", "late", "late-causal", "window", "around-row"],
     &["plain", "scaled", "inline", "biased", "bias-of-terms", "masked"],
     &["scores-held", "scores-read"],
     &["exponentials-held", "exponentials-read"],
@@ -132,8 +134,16 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("divides", &["ragged", "one-term"], "there are whole blocks"),
     ("other-width", &["same-values"], "keys are values"),
     ("columns-8", &["same-values"], "keys are values"),
-    ("inline", &["causal", "before-row", "aligned", "late-causal"], "refused: scores have no equation"),
-    ("sum-scored", &["causal", "before-row", "aligned", "late-causal"], "refused: sums multiply by scores"),
+    (
+        "inline",
+        &["causal", "before-row", "aligned", "late-causal", "window", "around-row"],
+        "refused: scores have no equation",
+    ),
+    (
+        "sum-scored",
+        &["causal", "before-row", "aligned", "late-causal", "window", "around-row"],
+        "refused: sums multiply by scores",
+    ),
 ];
 
 /// Why two features never meet, if they do not.
@@ -189,6 +199,8 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
         Range::Aligned => add(true, "aligned"),
         Range::Late(_) => add(true, "late"),
         Range::LateCausal(_) => add(true, "late-causal"),
+        Range::Window(_) => add(true, "window"),
+        Range::Around(_) => add(true, "around-row"),
     }
     add(attention.square, "square");
     let scores = match attention.scores {

@@ -43,6 +43,10 @@ pub enum Range {
     Late(i64),
     /// Those up to the row but for the first ones.
     LateCausal(i64),
+    /// Those up to the row, so many at most beside its own.
+    Window(i64),
+    /// So many on both sides of the row.
+    Around(i64),
 }
 
 /// What the extreme is of.

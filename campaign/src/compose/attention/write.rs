@@ -75,6 +75,8 @@ impl Attention {
             Range::Aligned => format!(" in 0..{terms} - {rows} + i + 1"),
             Range::Late(n) => format!(" in {n}..{terms}"),
             Range::LateCausal(n) => format!(" in {n}..=i"),
+            Range::Window(n) => format!(" in max(0, i - {n})..=i"),
+            Range::Around(n) => format!(" in max(0, i - {n})..min(i + {n}, {terms})"),
         }
     }
 

@@ -16,6 +16,9 @@ fn plain_ranges() {
         ("(x: f32[]) -> (y: f32[N])", "y[i] = x[];"),
         ("(x: f32[16]) -> (y: f32[4, 4])", "y[i, j] = x[4 * i + j];"),
         ("(x: f32[N]) -> (y: f32[N])", "y[i] = x[0] + x[N - 1];"),
+        ("(x: f32[N]) -> (y: f32[N])", "y[i] = x[max(i - 1, 0)] + x[min(i + 1, N - 1)];"),
+        ("(x: f32[N]) -> (y: f32[N])", "y[i] = sum(|k in max(0, i - 4)..min(i + 5, N)| x[k]);"),
+        ("(x: f32[N]) -> (y: f32[N])", "y[i] = sum(|k in max(3, i)..max(3, N - 2)| x[k]);"),
     ] {
         accepted(head, body);
     }

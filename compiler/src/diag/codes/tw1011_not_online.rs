@@ -33,7 +33,8 @@ row! {
     /// }
     /// ```
     ///
-    /// The message names the part of the term that stands in the way.
+    /// The message names the part of the term that stands in the way, and has two terms that no factor corrects, in
+    /// numbers, where such are found.
     ///
     /// ## Right
     ///
@@ -53,7 +54,7 @@ row! {
 }
 
 /// Why two reductions are no chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainProblem {
     /// The first one is not a `max` or `min` alone.
     NotExtreme,
@@ -69,8 +70,8 @@ pub enum ChainProblem {
     Unread,
     /// A reduction in the term reads it.
     Nested,
-    /// A part of the term has no correction.
-    Obstacle(Why),
+    /// A part of the term has no correction: why, and terms that no factor corrects.
+    Obstacle(Why, Option<Box<Apart>>),
     /// There is a correction, but the term is no product with one exponential.
     Shape,
     /// The exponential's argument is not that of the extreme.
@@ -79,6 +80,17 @@ pub enum ChainProblem {
     Grows(Reduction),
     /// The term is too large.
     TooLarge,
+}
+
+/// Two terms that no factor corrects where the extreme changes, as texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// What each reads: `x[i, j] = 1`.
+    pub given: [String; 2],
+    /// The extreme of both, and a later one.
+    pub extremes: [String; 2],
+    /// Each term with the one and with the other.
+    pub terms: [[String; 2]; 2],
 }
 
 impl ChainProblem {
@@ -102,9 +114,19 @@ impl ChainProblem {
                 .note(format!("a reduction stands in the term, or reads {m} for it"))
                 .help(format!("give a reduction that does not read {m} an equation of its own")),
             Self::TooLarge => diagnostic.note("the term is too large, with all that it inlines"),
-            Self::Obstacle(why) => diagnostic
-                .note(format!("where {m} changes, the terms so far must change by one factor; this part {}", why.text()))
-                .help(form),
+            Self::Obstacle(why, apart) => {
+                let text = format!("where {m} changes, the terms so far must change by one factor; this part {}", why.text());
+                let found = diagnostic.note(text);
+                let found = match apart.as_deref() {
+                    Some(Apart { given: [a, b], extremes: [first, later], terms: [[a1, a2], [b1, b2]] }) => {
+                        let before = format!("with {a} in one term and {b} in another, {m} is {first}, and they are {a1} and {b1}");
+                        let after = format!("a further term makes {m} {later}, and they are {a2} and {b2}");
+                        found.counterexample(format!("{before}; {after}"))
+                    }
+                    None => found,
+                };
+                found.help(form)
+            }
             Self::Shape => diagnostic
                 .note("there is a correction, but not of a kind that is computed: the term is no product with one exponential of its type")
                 .help(form),

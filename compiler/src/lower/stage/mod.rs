@@ -20,7 +20,7 @@ use std::rc::Rc;
 use tilewright_sorted::SortedMap;
 
 use conditions::Condition;
-use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
 use crate::domain::AxisId;
 use crate::extent::{Expr, Facts, Family, Var};
@@ -37,7 +37,7 @@ use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::lower::{product, role_pipeline};
 use crate::plan::Analysed;
 use crate::plan::product::Product;
-use crate::program::{Masked, Program, expressions};
+use crate::program::{Program, expressions};
 use crate::schedule::vector::Vector;
 use crate::schedule::{Stage, accesses};
 
@@ -90,8 +90,8 @@ pub(super) struct Nest<'a, 'b> {
     corrections: online::Corrections,
     /// The product that is a block behind in the loop around.
     pub(super) behind: Option<InLoop>,
-    /// Scores that are replaced where the range of terms ends.
-    masking: Option<Masked>,
+    /// Scores are replaced: whether one stays, and the score of no term.
+    masking: Option<(AlgorithmValue, AlgorithmValue)>,
     /// Whether what it computes is made of registers alone: the last answer, with the goal and the number of instances
     /// that it could read.
     of_registers: Option<((Goal, usize), bool)>,

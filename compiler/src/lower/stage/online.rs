@@ -65,7 +65,7 @@ impl Nest<'_, '_> {
         let Around { stages, staged, .. } = self.around;
         let own = masked(self.program, stages, staged).find(|m| usize::from(m.scores) == self.stage.equation);
         let Some(own) = own else { return };
-        let is_ragged = self.is_past_some(own.of_scores);
+        let is_ragged = self.is_beside_some(own.of_scores);
         let opened = is_ragged.map(|ragged| {
             // A first block that is written out on its own is masked in any case: there the branch costs more, since
             // the assembler keeps nothing in registers of a warp behind it.
@@ -79,7 +79,7 @@ impl Nest<'_, '_> {
             };
             self.b.begin_rare_if(ragged);
         });
-        self.masking = Some(own);
+        self.masking = Some((own.of_scores, own.none));
         self.descend(point, k, Goal::Store);
         self.masking = None;
         if opened.is_some() {
@@ -87,9 +87,21 @@ impl Nest<'_, '_> {
         }
     }
 
+    /// Whether a score of an instance may be of no term; none if that is not known to be at the ends of loops.
+    fn is_beside_some(&mut self, inside: AlgorithmValue) -> Option<ValueId> {
+        match self.program.algorithm.values[inside as usize] {
+            // The start of a range comes first: the loop is cut there before it is cut at the end.
+            Value::Binary(Binary::And, start, end) => {
+                let (start, end) = (self.is_past_some(start)?, self.is_past_some(end)?);
+                Some(self.b.binary(Binary::Or, start, end))
+            }
+            _ => self.is_past_some(inside),
+        }
+    }
+
     /// Whether a comparison i < n of indices fails for some element of an instance; none if that is not known to be at
-    /// the ends of loops. Where later iterations of a loop around have larger i by a constant, that loop is cut where
-    /// the first of these comes.
+    /// the ends of loops. Where iterations of a loop around differ in i or n by a constant, that loop is cut where the
+    /// first comes in which it fails, or does not.
     fn is_past_some(&mut self, condition: AlgorithmValue) -> Option<ValueId> {
         let Value::CompareIndex(_, index, end) = self.program.algorithm.values[condition as usize] else { return None };
         let of = self.scope_of_leaves();
@@ -103,35 +115,46 @@ impl Nest<'_, '_> {
         if greatest.is_unknown() || least.is_unknown() {
             return None;
         }
-        if let Some((at, cut)) = self.first_past(&greatest, &least) {
+        if let Some((at, cut)) = self.first_at_least(&greatest, &least) {
             return Some(self.b.cut_loop(at, cut));
+        }
+        if let Some((at, cut)) = self.first_at_least(&least, &greatest.add(&Expr::constant(1))) {
+            let is_behind = self.b.cut_loop(at, cut);
+            return Some(self.b.not(is_behind));
         }
         let (greatest, least) = (self.size(&greatest), self.size(&least));
         Some(self.b.index_compare(Compare::Ge, greatest, least))
     }
 
-    /// The index i of a loop around and its first iteration in which `greatest` is not below `least`: if that is step·i
-    /// + first with first ≥ step − 1, so that nothing that is computed here is above `least`.
-    fn first_past(&mut self, greatest: &Expr, least: &Expr) -> Option<(ValueId, ValueId)> {
+    /// The index i of a loop around and its first iteration in which `e` is at least `least`: if `e` is step·i + first,
+    /// with first ≥ 0, so that nothing that is computed here is above `least`.
+    fn first_at_least(&mut self, e: &Expr, least: &Expr) -> Option<(ValueId, ValueId)> {
         let ty = self.index;
         // The loops around are dimensions here.
         let of_loop = |b: &mut Builder, v: Var| {
             let value = Family::is_size(v).then(|| b.dim(v as u16, ty))?;
             b.is_loop_index(value).then_some((v, value))
         };
-        let (var, at) = greatest.vars().into_iter().find_map(|v| of_loop(self.b, v))?;
+        let (var, at) = e.vars().into_iter().find_map(|v| of_loop(self.b, v))?;
         let own = Expr::var(var);
         let own = own.terms().first()?;
-        let step = greatest.terms().iter().find(|term| term.atoms == own.atoms)?.coefficient;
-        // step·i + first < least just if i < (least − less) / step, rounded down.
-        let less = self.facts.normal(&greatest.sub(&Expr::var(var).scale(step)).sub(&Expr::constant(step - 1)));
-        let is_late = self.facts.lower_bound(&less).is_some_and(|low| low >= 0);
-        if step < 1 || !is_late || [&less, least].into_iter().any(|e| e.vars().contains(&var)) {
+        let step = e.terms().iter().find(|term| term.atoms == own.atoms)?.coefficient;
+        let first = self.facts.normal(&e.sub(&Expr::var(var).scale(step)));
+        if step < 1 || [&first, least].into_iter().any(|e| e.vars().contains(&var)) {
             return None;
         }
+        // step·i + first ≥ least just if i ≥ (least − first + step − 1) / step, rounded down.
+        let last = Expr::constant(step - 1);
+        let less = self.facts.normal(&first.sub(&last));
+        let is_late = self.facts.lower_bound(&less).is_some_and(|low| low >= 0);
+        let (least, less) = match is_late {
+            true => (least.clone(), less),
+            false if self.facts.lower_bound(&first).is_some_and(|low| low >= 0) => (least.add(&last), first),
+            false => return None,
+        };
         let step = self.b.index_literal(ty, i64::try_from(step).ok()?);
         let zero = self.b.index_literal(ty, 0);
-        let (least, less) = (self.size(least), self.size(&less));
+        let (least, less) = (self.size(&least), self.size(&less));
         let room = self.b.index_sub(least, less);
         let room = self.b.index_max(room, zero);
         Some((at, self.b.index_div(room, step)))

@@ -25,9 +25,9 @@ impl Nest<'_, '_> {
         let mut values: Vec<ValueId> =
             components.into_iter().map(|value| self.values.value(self.b, value, &scope)).collect();
         self.values.reduced = None;
-        if let Some(masked) = self.masking {
-            let is_term = self.values.value(self.b, masked.of_scores, &scope);
-            let none = self.values.value(self.b, masked.none, &scope);
+        if let Some((is_term, none)) = self.masking {
+            let is_term = self.values.value(self.b, is_term, &scope);
+            let none = self.values.value(self.b, none, &scope);
             values.iter_mut().for_each(|value| *value = self.b.select(is_term, *value, none));
         }
         values

@@ -245,7 +245,13 @@ impl<'a> Values<'a> {
                 }
                 b.to_index(value, Type::I64)
             }
-            Index::Add(x, y) | Index::Sub(x, y) | Index::Mul(x, y) | Index::Div(x, y) | Index::Mod(x, y) => {
+            Index::Add(x, y)
+            | Index::Sub(x, y)
+            | Index::Mul(x, y)
+            | Index::Div(x, y)
+            | Index::Mod(x, y)
+            | Index::Min(x, y)
+            | Index::Max(x, y) => {
                 let (x, y) = (self.index(b, x, scope), self.index(b, y, scope));
                 let (x, y) = Self::widen(b, x, y);
                 match index {
@@ -253,6 +259,8 @@ impl<'a> Values<'a> {
                     Index::Sub(..) => b.index_sub(x, y),
                     Index::Mul(..) => b.index_mul(x, y),
                     Index::Div(..) => b.index_div(x, y),
+                    Index::Min(..) => b.index_min(x, y),
+                    Index::Max(..) => b.index_max(x, y),
                     _ => b.index_mod(x, y),
                 }
             }

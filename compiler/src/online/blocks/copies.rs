@@ -73,11 +73,7 @@ impl Cut<'_> {
         let node = match self.program.algorithm.indices[index as usize] {
             Index::Axis(axis) => return env.iter().find(|e| e.0 == axis).map_or(index, |e| e.1),
             Index::Literal(_) | Index::Dim(_) | Index::Value(_) => return index,
-            Index::Add(a, b) => Index::Add(self.copied(a, env), self.copied(b, env)),
-            Index::Sub(a, b) => Index::Sub(self.copied(a, env), self.copied(b, env)),
-            Index::Mul(a, b) => Index::Mul(self.copied(a, env), self.copied(b, env)),
-            Index::Div(a, b) => Index::Div(self.copied(a, env), self.copied(b, env)),
-            Index::Mod(a, b) => Index::Mod(self.copied(a, env), self.copied(b, env)),
+            node => node.of(|index| self.copied(index, env)),
         };
         self.index(node)
     }

@@ -1,7 +1,7 @@
-//! Scores that are those of no term where the range of an element ends.
+//! Scores that are those of no term beside the range of an element.
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Compare, Index, IndexId, Value};
+use tilewright_kernel::algorithm::{Binary, Compare, Index, IndexId, Value, ValueId};
 use tilewright_kernel::online::push;
 
 use super::{Cut, Env, Found, axes_of, components, reduction, refused};
@@ -13,15 +13,16 @@ pub(super) struct Mask {
     /// The equation of the scores, and the one with others outside of the range.
     pub scores: u16,
     pub masked: u16,
-    /// Its end, in the axes of the extreme.
+    /// Where it starts, if that is not alike for all elements, and its end, in the axes of the extreme.
+    pub lower: Option<IndexId>,
     pub upper: IndexId,
     /// What lowering knows of it.
     pub known: Masked,
 }
 
 impl Cut<'_> {
-    /// Makes the equation of scores that are those of no term where the range ends.
-    pub(super) fn mask(&mut self, scores: u16, upper: IndexId) -> Found<()> {
+    /// Makes the equation of scores that are those of no term beside the range.
+    pub(super) fn mask(&mut self, scores: u16, (lower, upper): (Option<IndexId>, IndexId)) -> Found<()> {
         let extreme = components(&self.program.algorithm, self.extreme)[0].value;
         let (terms, body) = reduction(&self.program.algorithm, self.extreme);
         let (Value::Reduce { op, .. }, Value::Read { indices, .. }) =
@@ -55,21 +56,29 @@ impl Cut<'_> {
                 of_own.push((of, self.index(Index::Axis(axis))));
             }
         }
-        let own_end = self.copied(upper, &of_own);
         let own_term = of_own.iter().find(|e| e.0 == terms).map_or(term, |e| e.1);
-        let of_scores = Value::CompareIndex(Compare::Lt, own_term, own_end);
-        let of_scores = push(self.algorithm(), of_scores, ElementType::Bool);
-        let end = self.copied(upper, &of_extreme);
+        let of_scores = self.is_inside(own_term, (lower, upper), &of_own);
+        let inside = self.is_inside(term, (lower, upper), &of_extreme);
         let at: Vec<IndexId> = env.iter().map(|e| e.1).collect();
         let score = self.read((scores, 0), &at);
         let ty = self.program.algorithm.types[score as usize];
-        let inside = push(self.algorithm(), Value::CompareIndex(Compare::Lt, term, end), ElementType::Bool);
         let none = Build::new(self.algorithm(), ty, op).identity;
         let value = push(self.algorithm(), Value::Select(inside, score, none), ty);
         let name = format!("{}$m", crate::online::name(self.program, scores));
         let masked = self.equation(&axes, vec![(name, value)]);
         let known = Masked { scores, of_scores, of_readers: inside, none };
-        self.mask = Some(Mask { scores, masked, upper, known });
+        self.mask = Some(Mask { scores, masked, lower, upper, known });
         Ok(())
+    }
+
+    /// Whether a term is in the range of an element: i < n of indices, for the end, or both of two such.
+    fn is_inside(&mut self, term: IndexId, (lower, upper): (Option<IndexId>, IndexId), env: &Env) -> ValueId {
+        let end = self.copied(upper, env);
+        let is_before = push(self.algorithm(), Value::CompareIndex(Compare::Lt, term, end), ElementType::Bool);
+        let Some(lower) = lower else { return is_before };
+        let (start, one) = (self.copied(lower, env), self.index(Index::Literal(1)));
+        let after = self.index(Index::Add(term, one));
+        let is_behind = push(self.algorithm(), Value::CompareIndex(Compare::Lt, start, after), ElementType::Bool);
+        push(self.algorithm(), Value::Binary(Binary::And, is_behind, is_before), ElementType::Bool)
     }
 }

@@ -109,8 +109,10 @@ pub(super) fn rewritten(
     let Some(number) = literal(factor) else { return refused("has blocks whose size is no literal", factor.span) };
     let Some(all) = number.checked_mul(cut.multiple) else { return refused("has too large blocks", factor.span) };
     let (low, high) = expressions::range(program, terms, facts, &expressions::Scope::new());
-    let (mut high, mut range, mut scores) = (high, [lower, upper], None);
-    if high.is_unknown() {
+    let (mut low, mut high, mut range, mut scores) = (low, high, [lower, upper], None);
+    // Where the range of an element starts, if it does not start alike for all of them.
+    let start = low.is_unknown().then_some(lower);
+    if low.is_unknown() || high.is_unknown() {
         let Some((equation, end)) = scores_of(program, extreme) else {
             return refused(
                 "has a range that depends on the element, and terms that are no elements of an equation",
@@ -118,16 +120,16 @@ pub(super) fn rewritten(
             );
         };
         let axis = &program.algorithm.axes[end as usize];
-        range = [lower, axis.upper];
+        range = [if start.is_some() { axis.lower } else { lower }, axis.upper];
         let whole = expressions::range(program, end, facts, &expressions::Scope::new());
-        if whole.0 != low {
-            return refused("has a range whose start depends on the element, or is not that of its scores", of.span);
+        if start.is_none() && whole.0 != low {
+            return refused("has a range that depends on the element, and does not start where its scores do", of.span);
         }
         // 0 times a score of no term is no number.
         if chains.iter().any(|(_, chain)| reads(&program.algorithm, chain.weight, equation)) {
             return refused("has a range that depends on the element, and sums that multiply by its scores", of.span);
         }
-        (high, scores) = (whole.1, Some(equation));
+        (low, high, scores) = (whole.0, whole.1, Some(equation));
     }
     let is_whole = facts.proves_multiple(&high.sub(&low), all.into());
     if !is_whole && scores.is_none() {
@@ -176,11 +178,12 @@ pub(super) fn rewritten(
     };
     cut.size = cut.index(Index::Literal(number));
     if !is_whole {
-        let depends = expressions::range(cut.program, terms, facts, &expressions::Scope::new()).1.is_unknown();
+        let (first, end) = expressions::range(cut.program, terms, facts, &expressions::Scope::new());
+        let depends = first.is_unknown() || end.is_unknown();
         cut.fill((!depends).then_some(high));
     }
     if let Some(scores) = scores {
-        cut.mask(scores, upper)?;
+        cut.mask(scores, (start, upper))?;
     }
     let written = cut.program.algorithm.equations.len() as u16;
     let found = cut.equations(product)?;
@@ -303,6 +306,23 @@ impl Cut<'_> {
         }
     }
 
+    /// The start of the range of an element with these axes of the extreme.
+    fn start(&mut self, of_extreme: &Env) -> IndexId {
+        match self.mask.as_ref().and_then(|mask| mask.lower) {
+            Some(lower) => self.copied(lower, of_extreme),
+            None => self.range[0],
+        }
+    }
+
+    /// The first block of a range that starts here, of those that splits of blocks begin with.
+    fn down(&mut self, start: IndexId) -> IndexId {
+        let before = self.index(Index::Sub(start, self.range[0]));
+        let multiple = self.index(Index::Literal(self.of.multiple));
+        let each = self.index(Index::Mul(self.size, multiple));
+        let first = self.index(Index::Div(before, each));
+        self.index(Index::Mul(first, multiple))
+    }
+
     /// The number of blocks as an axis; of an element with these axes of the extreme.
     fn blocks(&mut self, of_extreme: Option<&Env>) -> (AxisId, IndexId) {
         let ([lower, upper], size) = (self.range, self.size);
@@ -317,9 +337,15 @@ impl Cut<'_> {
                 }
             }
         };
-        let zero = self.index(Index::Literal(0));
+        let first = match of_extreme.filter(|_| self.mask.as_ref().is_some_and(|mask| mask.lower.is_some())) {
+            Some(env) => {
+                let start = self.start(env);
+                self.down(start)
+            }
+            None => self.index(Index::Literal(0)),
+        };
         let name = self.of.blocks.text.clone();
-        self.axis(&name, zero, count)
+        self.axis(&name, first, count)
     }
 
     /// A reduction over the terms of a block, in a copy of the equation.

@@ -40,7 +40,7 @@ impl Cut<'_> {
         let mut value = self.read((folded, component), &at);
         if component > 0 {
             let of_extreme = self.of_extreme(product, &env);
-            let range = (self.range[0], self.end(&of_extreme));
+            let range = (self.start(&of_extreme), self.end(&of_extreme));
             let extreme = self.read((folded, 0), &at);
             value = Build::new(self.algorithm(), ty, op).result((extreme, value), range);
         }

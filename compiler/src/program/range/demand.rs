@@ -7,6 +7,7 @@ use tilewright_kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unar
 use super::super::equations::ReadSite;
 use super::{Infer, Range, State};
 use crate::extent::{Atom, Expr, Term, Var};
+use crate::program::expressions::of_sides;
 use crate::source::Span;
 
 /// Why a demand has no value.
@@ -54,57 +55,48 @@ impl Infer<'_> {
     /// The normal form of an index; unknown if it is read from memory.
     pub(super) fn expr(&self, id: IndexId) -> Expr {
         self.of_any_size.normal(
-            &self
-                .raw_expr(id, &mut |_, a, b, is_quotient| Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) }))
-                .unwrap_or_else(|_| Expr::unknown()),
+            &self.raw_expr(id, &mut |node, _, a, b| Ok(of_sides(node, a, b))).unwrap_or_else(|_| Expr::unknown()),
         )
     }
 
-    /// The normal form of an index, with `divide(divides an axis, a, b, is a quotient)` for `/` and `%`.
-    fn raw_expr(&self, id: IndexId, divide: &mut Divide<'_>) -> Result<Expr, Stop> {
-        let mut pair = |a, b| Ok((self.raw_expr(a, divide)?, self.raw_expr(b, divide)?));
+    /// The normal form of an index, with `bend(node, whether axes are in it, a, b)` for what is not linear.
+    fn raw_expr(&self, id: IndexId, bend: &mut Bend<'_>) -> Result<Expr, Stop> {
         Ok(match self.nodes.indices[id as usize] {
             Index::Literal(c) => Expr::constant(i128::from(c)),
             Index::Dim(d) => Expr::var(Var::from(d)),
             Index::Axis(a) => Expr::var(self.var(a)),
-            Index::Value(_) => Expr::unknown(),
-            Index::Add(a, b) => {
-                let (a, b) = pair(a, b)?;
-                a.add(&b)
-            }
-            Index::Sub(a, b) => {
-                let (a, b) = pair(a, b)?;
-                a.sub(&b)
-            }
-            Index::Mul(a, b) => {
-                let (a, b) = pair(a, b)?;
-                a.mul(&b)
-            }
-            Index::Div(a, b) | Index::Mod(a, b) => {
-                let is_quotient = matches!(self.nodes.indices[id as usize], Index::Div(..));
-                let varies = self.nodes.varies[a as usize];
-                let (a, b) = pair(a, b)?;
-                divide(varies, &a, &b, is_quotient)?
+            node => {
+                let Some([a, b]) = node.sides() else { return Ok(Expr::unknown()) };
+                let (a, b) = (self.raw_expr(a, bend)?, self.raw_expr(b, bend)?);
+                match node {
+                    Index::Add(..) | Index::Sub(..) | Index::Mul(..) => of_sides(node, &a, &b),
+                    _ => bend(node, self.nodes.varies[id as usize], &a, &b)?,
+                }
             }
         })
     }
 
     /// The values that an index takes at a read where its axes have their own ranges, or those in `narrowed`. Exact for
-    /// axes that occur linearly; a quotient or remainder of axes is bounded apart from other occurrences of the same
-    /// axes.
+    /// axes that occur linearly; a quotient, remainder, minimum or maximum of axes is bounded apart from other
+    /// occurrences of the same axes.
     pub(super) fn demand(&self, index: IndexId, narrowed: &[(AxisId, Range)]) -> Result<Range, Stop> {
         let first_fresh = self.var(AxisId::try_from(self.states.len()).unwrap_or(AxisId::MAX));
-        // Quotients and remainders become variables of their own, with ranges.
+        // What is not linear becomes a variable of its own, with a range.
         let mut fresh: Vec<Range> = Vec::new();
-        let form = self.raw_expr(index, &mut |varies, a, b, is_quotient| {
+        let form = self.raw_expr(index, &mut |node, varies, a, b| {
             if !varies {
-                return Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) });
+                return Ok(of_sides(node, a, b));
             }
-            let range = if is_quotient {
-                let (low, high) = (self.extreme(a, false, narrowed, &fresh)?, self.extreme(a, true, narrowed, &fresh)?);
-                Range { lower: low.floor_div(b), upper: high.floor_div(b).add(&Expr::constant(1)) }
-            } else {
-                Range { lower: Expr::constant(0), upper: b.clone() }
+            let range = match node {
+                Index::Mod(..) => Range { lower: Expr::constant(0), upper: b.clone() },
+                _ => {
+                    // It grows with both sides; divisors have no axes.
+                    let at = |greatest| {
+                        let a = self.extreme(a, greatest, narrowed, &fresh)?;
+                        Ok(of_sides(node, &a, &self.extreme(b, greatest, narrowed, &fresh)?))
+                    };
+                    Range { lower: at(false)?, upper: at(true)?.add(&Expr::constant(1)) }
+                }
             };
             fresh.push(range);
             Ok(Expr::var(first_fresh + Var::try_from(fresh.len() - 1).map_err(|_| Stop::Never)?))
@@ -127,6 +119,16 @@ impl Infer<'_> {
         let mut form = self.facts.normal(form);
         // Each step removes the innermost axis: the bounds of an axis mention outer axes only.
         while let Some(var) = form.vars().into_iter().filter(|&v| v >= dims).max() {
+            if let Some((is_smaller, [a, b])) = form.sides(|_, of| of.vars().iter().any(|v| *v >= dims)) {
+                let of = |side| self.extreme(side, greatest, narrowed, fresh);
+                let (a, b) = (of(&a)?, of(&b)?);
+                return Ok(match (self.at_least(&a, &b), is_smaller) {
+                    (Some(true), true) | (Some(false), false) => b,
+                    (Some(_), _) => a,
+                    (None, true) => a.minimum(&b),
+                    (None, false) => a.maximum(&b),
+                });
+            }
             let atom = Atom::Var(var);
             let (with, without): (Vec<&Term>, Vec<&Term>) = form.terms().iter().partition(|t| t.atoms.contains(&atom));
             let mut coefficient = Expr::constant(0);
@@ -302,6 +304,10 @@ impl Infer<'_> {
         if form.is_unknown() {
             return None;
         }
+        if let Some((is_smaller, [a, b])) = form.sides(|_, _| true) {
+            let (a, b) = (self.index_of(&a, span)?, self.index_of(&b, span)?);
+            return Some(self.nodes.index(if is_smaller { Index::Min(a, b) } else { Index::Max(a, b) }, span));
+        }
         // Positive terms first and the constant last, as people write them.
         let mut terms: Vec<&Term> = form.terms().iter().collect();
         terms.sort_by_key(|t| (t.atoms.is_empty(), t.coefficient < 0));
@@ -342,8 +348,11 @@ impl Infer<'_> {
                 let (of, by) = (self.index_of(of, span)?, self.index_of(by, span)?);
                 Some(self.nodes.index(Index::Div(of, by), span))
             }
-            // Indices of an algorithm have no maximum.
-            Atom::Positive { .. } => None,
+            // In a product.
+            Atom::Positive { of } => {
+                let (of, zero) = (self.index_of(of, span)?, self.nodes.index(Index::Literal(0), span));
+                Some(self.nodes.index(Index::Max(of, zero), span))
+            }
         }
     }
 
@@ -357,8 +366,8 @@ impl Infer<'_> {
     }
 }
 
-/// What becomes of `/` and `%`: see [`Infer::raw_expr`].
-type Divide<'d> = dyn FnMut(bool, &Expr, &Expr, bool) -> Result<Expr, Stop> + 'd;
+/// What becomes of nodes that are not linear: see [`Infer::raw_expr`].
+type Bend<'d> = dyn FnMut(Index, bool, &Expr, &Expr) -> Result<Expr, Stop> + 'd;
 
 fn term_expr(term: &Term) -> Expr {
     Expr::from_atoms(&term.atoms).scale(term.coefficient)

@@ -19,6 +19,8 @@ fn eval(program: &Program, id: IndexId, dims: &[i64], axis: &dyn Fn(AxisId) -> i
         Index::Mul(a, b) => of(a) * of(b),
         Index::Div(a, b) => of(a).div_euclid(of(b)),
         Index::Mod(a, b) => of(a).rem_euclid(of(b)),
+        Index::Min(a, b) => of(a).min(of(b)),
+        Index::Max(a, b) => of(a).max(of(b)),
     }
 }
 

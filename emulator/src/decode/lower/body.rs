@@ -9,7 +9,7 @@ use crate::counters::Class;
 use crate::decode::layout::unsupported;
 use crate::decode::op::{Op, PredRef};
 use crate::decode::written::{self, Item, Own, completes, joins, passes_on, unproved};
-use crate::decode::{Tracked, guess};
+use crate::decode::{Tracked, guess, work};
 use crate::error::Error;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
@@ -189,7 +189,17 @@ impl Lowering<'_> {
             self.stored_undefined(inst, unproved);
         }
         self.touches(inst);
+        let first = self.kernel.code.len();
         self.lower(inst).map_err(explain)?;
+        // Once, however many decoded instructions it takes.
+        if let Some(at) = self.kernel.origins.get_mut(first) {
+            let product = match &self.kernel.code[first].op {
+                Op::Mma(mma) => Some(&mma.product),
+                Op::Wgmma { site, .. } => Some(&self.kernel.wgmmas[*site as usize].product),
+                _ => None,
+            };
+            at.work = work::of(inst, product).map(Box::new);
+        }
         for (element, reg) in writes.into_iter().enumerate() {
             let Some(register) = self.tracked.get(&reg).copied() else { continue };
             let flow = match local {

@@ -188,7 +188,7 @@ impl<'a> Lowering<'a> {
             matrix_registers: SortedMap::new(),
             guess: false,
             kept,
-            origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
+            origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control, work: None },
             mnemonics: SortedMap::new(),
             sources: SortedMap::new(),
         })
@@ -259,7 +259,7 @@ impl<'a> Lowering<'a> {
         self.tables.clear();
         self.tracked.clear();
         self.frame = None;
-        self.origin = Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control };
+        self.origin = Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control, work: None };
     }
 
     /// Places the variables of a kernel's body, or the shared ones of a device function's.

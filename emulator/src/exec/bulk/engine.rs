@@ -30,9 +30,11 @@ pub(in crate::exec) enum Timing {
     Drawn,
 }
 
-/// Every fourth seed has all copies at once, every fourth all as late as possible.
+/// Every fourth seed has all copies at once, every fourth all as late as possible. In a trace all happen at once: what
+/// is late waits for warps that do nothing else, and there all go on.
 pub(in crate::exec) fn timing(env: &Env<'_>) -> Timing {
     match env.cx.options.seed % 4 {
+        _ if env.trace.is_some() => Timing::Earliest,
         0 => Timing::Earliest,
         1 => Timing::Latest,
         _ => Timing::Drawn,
@@ -66,6 +68,7 @@ fn move_bytes(env: &mut Env<'_>, index: usize, to: Progress) -> Result<(), Halt>
     let mut cargo = std::mem::take(&mut flight.cargo);
     if to == Progress::Done {
         env.bulk.under_way -= 1;
+        env.trace_copied(index);
     }
     let result = match way {
         Way::Out => {
@@ -165,6 +168,7 @@ fn signal(env: &mut Env<'_>, index: usize, bytes: usize) -> Result<(), Halt> {
         Ok((number, barrier.agent == Some(agent)))
     });
     env.mbarriers.progress += 1;
+    env.trace_phase(issuer.warp, at);
     let detail = match told {
         Ok((number, true)) => {
             let flight = env.bulk.at(index);
@@ -233,6 +237,7 @@ pub(in crate::exec) fn wait(env: &mut Env<'_>, run: Mask, keep: u32, read: bool)
         let Some(groups) = env.bulk.groups_of((warp, lane as u32)) else { continue };
         let last = groups.closed.saturating_sub(keep);
         let to = if read { Progress::Read } else { Progress::Done };
+        env.trace_waited((warp, lane as u32), last);
         for index in 0..env.bulk.list().len() {
             let Flight { issuer, way, group, .. } = *env.bulk.at(index);
             if way == Way::Out && (issuer.warp, issuer.lane) == (warp, lane as u32) && group <= last {

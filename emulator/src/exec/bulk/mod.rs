@@ -233,6 +233,11 @@ impl Warp {
             let token = Token { agent, number: NEVER };
             (token, token, 0)
         };
+        let number = env.trace.as_mut().map_or(0, |trace| {
+            let bytes = if store { &read } else { &written };
+            let base = u64::from(issue.owner) * env.cx.stride();
+            trace.issue(issuer.warp, (store, issue.owner, bytes.start - base..bytes.end - base))
+        });
         let index = env.bulk.push(Flight {
             issuer,
             way: issue.way(),
@@ -247,6 +252,7 @@ impl Warp {
             released,
             finished,
             progress: Progress::Issued,
+            number,
         });
         engine::launch(env, index)
     }
@@ -311,6 +317,17 @@ fn count(env: &mut Env<'_>, issue: &Issue) {
     // A copy to several blocks is read once.
     let spans = if issue.first { &issue.cargo.spans[..] } else { &[] };
     let moved: u64 = spans.iter().map(|span| u64::from(span.bytes)).sum();
+    let bulk = match issue.f {
+        BulkFn::LoadTile | BulkFn::Load => Some(&mut env.counters.bulk_loads),
+        BulkFn::StoreTile | BulkFn::Store => Some(&mut env.counters.bulk_stores),
+        BulkFn::PrefetchTile | BulkFn::Across | BulkFn::Put(_) | BulkFn::Reduce(..) => None,
+    };
+    if let Some(bulk) = bulk {
+        bulk.copies += u64::from(issue.first);
+        bulk.whole_bytes += if issue.first { issue.bytes } else { 0 };
+        bulk.bytes += moved;
+        bulk.shared_bytes += issue.bytes;
+    }
     let sectors = |span: &Span| (span.address + u64::from(span.bytes)).div_ceil(32) - span.address / 32;
     let (global, shared) = (&mut env.counters.global, &mut env.counters.shared);
     global.transactions += spans.iter().map(sectors).sum::<u64>();

@@ -35,6 +35,7 @@ use crate::shadow::grid::{Grid, View};
 use crate::shadow::line::Lines;
 use crate::shadow::order::Order;
 use crate::sync::Barriers;
+use crate::trace::Recorder;
 use crate::warpgroup::Warpgroups;
 
 /// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
@@ -186,6 +187,8 @@ pub(crate) struct Env<'a> {
     /// Instruction of each finding and of its other side.
     keys: Vec<(Kind, u32, u32)>,
     pub dropped: u64,
+    /// The trace of the cluster, if one is made.
+    pub trace: Option<Recorder>,
     /// Region hit last by each instruction.
     pub hints: Vec<u32>,
 }
@@ -224,6 +227,7 @@ impl<'a> Env<'a> {
             findings: Vec::new(),
             keys: Vec::new(),
             dropped: 0,
+            trace: None,
             hints: vec![0; length],
         }
     }

@@ -37,16 +37,21 @@ pub(super) struct Data<'a> {
     /// What was written to tensors.
     tensors: BTreeMap<(u16, i64), Known>,
     workspaces: BTreeMap<(u16, i64), Known>,
-    /// By the address of an element's first byte, of all blocks of a cluster.
-    shared: BTreeMap<u64, Known>,
+    /// By the address of an element's first byte, of all blocks of a cluster: pages, from address 0 on, of what was
+    /// written. A tree would take most of a trial's time.
+    shared: Vec<Option<Box<Page>>>,
 }
+
+/// Addresses of a page.
+const PAGE: usize = 256;
+type Page = [Known; PAGE];
 
 impl<'a> Data<'a> {
     pub fn new(algorithm: &'a Algorithm, launch: &Launch, seed: u64) -> Self {
         let extents = launch.tensors.iter().flatten().flat_map(|tensor| &tensor.shape);
         let reach = extents.copied().max().unwrap_or(1);
         let algebra = Algebra::new(Freedom::of(algorithm), seed, reach);
-        let (tensors, workspaces, shared) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (tensors, workspaces, shared) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         Self { algorithm, algebra, tensors, workspaces, shared }
     }
 
@@ -89,11 +94,16 @@ impl<'a> Data<'a> {
 
     /// An element in shared memory, at an address.
     pub fn shared(&self, address: u64) -> Known {
-        self.shared.get(&address).copied().flatten()
+        let address = address as usize;
+        self.shared.get(address / PAGE)?.as_ref()?[address % PAGE]
     }
 
     pub fn set_shared(&mut self, address: u64, value: Known) {
-        self.shared.insert(address, value);
+        let address = address as usize;
+        if self.shared.len() <= address / PAGE {
+            self.shared.resize(address / PAGE + 1, None);
+        }
+        self.shared[address / PAGE].get_or_insert_with(|| Box::new([None; PAGE]))[address % PAGE] = value;
     }
 
     /// Compares every output with the algorithm; what is not known, if nothing is wrong.

@@ -84,7 +84,8 @@ impl<'a> Spec<'a> {
 
     /// An index; none if it is not known.
     fn index(&mut self, id: IndexId, scope: &mut Scope) -> Outcome<Known> {
-        let (x, y) = match self.algorithm.indices[id as usize] {
+        let node = self.algorithm.indices[id as usize];
+        match node {
             Index::Literal(c) => return Ok(Some(c)),
             Index::Dim(d) => return Ok(self.launch.dims.get(usize::from(d)).copied()),
             Index::Axis(a) => return Ok(scope.axes.get(&a).copied()),
@@ -94,16 +95,11 @@ impl<'a> Spec<'a> {
                 let is_large = self.algorithm.types[v as usize] == ElementType::U64;
                 return Ok(known.map(|v| if is_large && v < 0 { i64::MAX } else { v }));
             }
-            Index::Add(x, y) | Index::Sub(x, y) | Index::Mul(x, y) | Index::Div(x, y) | Index::Mod(x, y) => (x, y),
-        };
+            _ => {}
+        }
+        let Some([x, y]) = node.sides() else { return Ok(None) };
         let (Some(a), Some(b)) = (self.index(x, scope)?, self.index(y, scope)?) else { return Ok(None) };
-        Ok(match self.algorithm.indices[id as usize] {
-            Index::Add(..) => a.checked_add(b),
-            Index::Sub(..) => a.checked_sub(b),
-            Index::Mul(..) => a.checked_mul(b),
-            Index::Div(..) => (b > 0).then(|| a.div_euclid(b)),
-            _ => (b > 0).then(|| a.rem_euclid(b)),
-        })
+        Ok(node.value(a, b))
     }
 
     fn value(&mut self, id: ValueId, scope: &mut Scope) -> Outcome<Known> {

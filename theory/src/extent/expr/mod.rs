@@ -392,7 +392,11 @@ impl Expr {
     /// max(self, other)
     #[must_use]
     pub fn maximum(&self, other: &Self) -> Self {
-        other.add(&self.sub(other).positive())
+        // Of a number as it is written: max(x − 5, 0), and not x − 5 + max(5 − x, 0).
+        match self.as_constant() {
+            Some(_) => self.add(&other.sub(self).positive()),
+            None => other.add(&self.sub(other).positive()),
+        }
     }
 
     /// min(self, other)
@@ -416,12 +420,34 @@ impl Expr {
     /// Expressions that are all at least 0 where this one is, and only there: of a maximum that is taken off, that
     /// holds of both sides.
     pub fn at_least_parts(&self) -> Vec<Self> {
-        let taken_off = |t: &&Term| t.coefficient < 0 && matches!(&t.atoms[..], [Atom::Positive { .. }]);
-        let Some(term) = self.terms().iter().find(taken_off) else { return vec![self.clone()] };
-        let [Atom::Positive { of }] = &term.atoms[..] else { return vec![self.clone()] };
-        let without = self.sub(&Self::from_atoms(&term.atoms).scale(term.coefficient));
-        let with = without.add(&of.scale(term.coefficient));
-        [without, with].iter().flat_map(Self::at_least_parts).collect()
+        match self.sides(|coefficient, _| coefficient < 0) {
+            Some((_, sides)) => sides.iter().flat_map(Self::at_least_parts).collect(),
+            None => vec![self.clone()],
+        }
+    }
+
+    /// The two sides of a maximum in a sum that `such` holds of, given its coefficient and what it is the positive part
+    /// of; and whether this is the smaller one of the two, and not the larger one.
+    pub fn sides(&self, such: impl Fn(i128, &Self) -> bool) -> Option<(bool, [Self; 2])> {
+        let (coefficient, atoms, of) = self.terms().iter().find_map(|term| match &term.atoms[..] {
+            [Atom::Positive { of }] if such(term.coefficient, of) => Some((term.coefficient, &term.atoms, of)),
+            _ => None,
+        })?;
+        let without = self.sub(&Self::from_atoms(atoms).scale(coefficient));
+        let with = without.add(&of.scale(coefficient));
+        Some((coefficient < 0, [without, with]))
+    }
+
+    /// The greatest or least value of a sum that has a maximum which `such` holds of, or one beyond, if `extreme` finds
+    /// that of both its sides: min(a, b) is at most the smaller one of the greatest values of a and b.
+    pub fn extreme_of_sides(
+        &self,
+        such: impl Fn(i128, &Self) -> bool,
+        extreme: impl Fn(&Self) -> Option<Self>,
+    ) -> Option<Self> {
+        let (is_smaller, [a, b]) = self.sides(such)?;
+        let (a, b) = (extreme(&a)?, extreme(&b)?);
+        Some(if is_smaller { a.minimum(&b) } else { a.maximum(&b) })
     }
 
     /// self − by·⌊self / by⌋
