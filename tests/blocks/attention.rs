@@ -7,6 +7,7 @@ use crate::support::{finished, runs, tried};
 use tilewright::__private::{Arg, DynamicTensor, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
 
 /// One warpgroup, blocks of 16 terms: parameters, scores from those of q and k, other sums, and who does what.
@@ -356,6 +357,22 @@ fn terms_start_where_the_range_does() {
     tried(&over("max(0, i - 20)..min(i + 20, N)", ""), &[&[70, 70], &[70, 40], &[33, 80]], 1);
     tried(&over("i..N", ""), &[&[70, 70], &[20, 100], &[100, 20]], 1);
     tried(&over("max(3, i - 7)..max(3, N - 5)", "where N >= 3"), &[&[70, 70], &[9, 4], &[5, 40]], 1);
+}
+
+/// Blocks of 16 terms that no row of a tile of 64 has are not even copied: of 256 rows and terms. A tile has a copy of
+/// its rows, a block one of each factor.
+#[test]
+fn blocks_beside_the_ranges_are_left_out() {
+    let all = [("0..=i", 4 + 8 + 12 + 16), ("max(0, i - 15)..=i", 4 + 5 + 5 + 5), ("i..N", 16 + 12 + 8 + 4)];
+    for (range, blocks) in all {
+        let source = over(range, if range == "i..N" { "" } else { "where M <= N" });
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        let device = Device::emulator(EmulatorOptions::default());
+        let trial = Trial::new(kernel.info.as_ref().expect("no error"), &[256, 256], 1, &device).expect("a trial");
+        assert!(trial.run(&device).is_good(), "{source}");
+        let report = device.emulator_report().expect("it ran");
+        assert_eq!(report.counters.bulk_loads.copies, 4 + 2 * blocks, "{range}");
+    }
 }
 
 /// Queries and keys of 8 bits with a scale for each row, which is a number of the launch for all of them as well.

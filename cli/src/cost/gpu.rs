@@ -2,7 +2,8 @@
 //! measured.
 //!
 //! **Sources**: *guide* is the CUDA C++ programming guide: technical specifications by compute capability, and the
-//! throughput of arithmetic instructions. *Sheet* is what is named at the row.
+//! throughput of arithmetic instructions. *Sheet* is what is named at the row. Which rows were compared with theirs is
+//! in docs/cost.md.
 
 use tilewright_emulator::Factor;
 

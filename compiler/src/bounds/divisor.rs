@@ -131,13 +131,10 @@ fn same_index(program: &Program, a: IndexId, b: IndexId) -> bool {
     let node = |id: IndexId| program.algorithm.indices.get(id as usize).copied();
     match (node(a), node(b)) {
         (Some(Index::Value(a)), Some(Index::Value(b))) => same_value(program, a, b),
-        (Some(Index::Add(a, b)), Some(Index::Add(c, d)))
-        | (Some(Index::Sub(a, b)), Some(Index::Sub(c, d)))
-        | (Some(Index::Mul(a, b)), Some(Index::Mul(c, d)))
-        | (Some(Index::Div(a, b)), Some(Index::Div(c, d)))
-        | (Some(Index::Mod(a, b)), Some(Index::Mod(c, d)))
-        | (Some(Index::Min(a, b)), Some(Index::Min(c, d)))
-        | (Some(Index::Max(a, b)), Some(Index::Max(c, d))) => same(a, c) && same(b, d),
+        (Some(first), Some(second)) if first.sides().is_some() => {
+            let is_alike = std::mem::discriminant(&first) == std::mem::discriminant(&second);
+            is_alike && first.operands().zip(second.operands()).all(|(a, b)| same(a, b))
+        }
         (a, b) => a.is_some() && a == b,
     }
 }

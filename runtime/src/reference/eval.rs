@@ -327,11 +327,9 @@ impl Evaluator<'_> {
                 }
                 combine(a, b, &i64::checked_mul)
             }
-            // Divisors are positive, so that Euclid's division rounds down.
-            Index::Div(a, b) => combine(a, b, &|x, y| if y > 0 { Some(x.div_euclid(y)) } else { None }),
-            Index::Mod(a, b) => combine(a, b, &|x, y| if y > 0 { Some(x.rem_euclid(y)) } else { None }),
-            Index::Min(a, b) => combine(a, b, &|x, y| Some(x.min(y))),
-            Index::Max(a, b) => combine(a, b, &|x, y| Some(x.max(y))),
+            Index::Div(a, b) | Index::Mod(a, b) | Index::Min(a, b) | Index::Max(a, b) => {
+                combine(a, b, &|x, y| node.value(x, y))
+            }
             Index::Value(value) => {
                 let column = self.one(value, scope, active)?;
                 // Beyond 64 bits nothing is inside a tensor: the end of the range stands for all of it.

@@ -143,21 +143,26 @@ impl Nest<'_, '_> {
         if step < 1 || [&first, least].into_iter().any(|e| e.vars().contains(&var)) {
             return None;
         }
-        // step·i + first ≥ least just if i ≥ (least − first + step − 1) / step, rounded down.
-        let last = Expr::constant(step - 1);
-        let less = self.facts.normal(&first.sub(&last));
-        let is_late = self.facts.lower_bound(&less).is_some_and(|low| low >= 0);
-        let (least, less) = match is_late {
-            true => (least.clone(), less),
-            false if self.facts.lower_bound(&first).is_some_and(|low| low >= 0) => (least.add(&last), first),
-            false => return None,
-        };
+        // step·i + first ≥ least just if i ≥ (least − first) / step, rounded up: by a first that is larger where there
+        // is room for it, and else without the sum that may be above `least`.
+        let less = self.facts.normal(&first.sub(&Expr::constant(step - 1)));
+        let has_room = |e: &Expr| self.facts.lower_bound(e).is_some_and(|low| low >= 0);
+        let is_rounded = has_room(&less);
+        if !is_rounded && !has_room(&first) {
+            return None;
+        }
         let step = self.b.index_literal(ty, i64::try_from(step).ok()?);
-        let zero = self.b.index_literal(ty, 0);
-        let (least, less) = (self.size(&least), self.size(&less));
-        let room = self.b.index_sub(least, less);
+        let [zero, one] = [0, 1].map(|n| self.b.index_literal(ty, n));
+        let (least, first) = (self.size(least), self.size(if is_rounded { &less } else { &first }));
+        let room = self.b.index_sub(least, first);
         let room = self.b.index_max(room, zero);
-        Some((at, self.b.index_div(room, step)))
+        if is_rounded {
+            return Some((at, self.b.index_div(room, step)));
+        }
+        let (some, more) = (self.b.index_max(room, one), self.b.index_min(room, one));
+        let whole = self.b.index_sub(some, one);
+        let whole = self.b.index_div(whole, step);
+        Some((at, self.b.index_add(whole, more)))
     }
 
     /// The op of this stage.
