@@ -45,7 +45,9 @@ fn files(folder: &str, extensions: &[&str]) -> Vec<File> {
             let path = entry.expect("an entry of a folder").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() {
-                if !matches!(name.as_str(), "target" | "dist" | "wip") && !name.starts_with('.') {
+                // What mdBook makes of `docs` lies beside it.
+                let is_built = matches!(name.as_str(), "target" | "dist" | "wip") || path == root().join("book");
+                if !is_built && !name.starts_with('.') {
                     open.push(path);
                 }
             } else if extensions.iter().any(|e| path.extension().is_some_and(|x| x == *e)) {

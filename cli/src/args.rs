@@ -100,6 +100,7 @@ Examples:
 Examples:
   tilewright draw src/lib.rs --kernel Saxpy -o saxpy.svg
   tilewright draw src/lib.rs --kernel Gemm --dims M=512,N=512,K=256 -o gemm.svg
+  tilewright draw src/lib.rs --kernel Gemm --only domains,banks -o gemm.svg
   tilewright draw src/lib.rs -o - > kernel.svg")]
     Draw {
         /// A Rust source file.
@@ -110,6 +111,9 @@ Examples:
         /// Sizes and strides, as `run` takes them.
         #[arg(long, value_delimiter = ',')]
         dims: Vec<String>,
+        /// Only these sections, such as boxes,banks.
+        #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+        only: Vec<draw::Section>,
         /// The file to write; `-` is standard output.
         #[arg(short, long, value_name = "FILE")]
         output: String,
@@ -160,11 +164,12 @@ Examples:
     /// Arguments, in the order of the parameters: `f32:2.5`, `s32:-1`, `u64:0x10` are numbers; `bytes:00ff` the bytes
     /// of a struct; `null` a null pointer; `in:FILE` a read-only buffer; `inout:FILE[=OUT]` a buffer written to a file
     /// afterwards; `out:f32[100,16][=OUT]` one that nobody has written yet; `zero:f32[100][=OUT]` one of zeros;
-    /// `map:8x32:BUFFER` a tensor map of any of these with this box. Files are raw bytes, or NumPy's if their names end
-    /// in .npy.
+    /// `expect:FILE[,RTOL[,ATOL]][:BUFFER]` any of these, compared with a file afterwards; `buffer:NAME` one that a
+    /// script names; `map:8x32:BUFFER` a tensor map of any of these with this box; `struct:u64:5,ptr(BUFFER),f32:1` a
+    /// struct by value. Files are raw bytes, or NumPy's if their names end in .npy.
     ///
-    /// Exit code 0: nothing was found; 1: findings; 2: wrong usage, or a program that cannot be run. See
-    /// docs/emulate.md.
+    /// Exit code 0: nothing was found that counts; 1: findings, or a buffer that is not as expected; 2: wrong usage, or
+    /// a program that cannot be run. See docs/emulate.md.
     Emulate(emulate::Request),
     /// Prints the page of a diagnostic, or lists all of them.
     #[command(after_help = "\
@@ -213,7 +218,9 @@ impl Args {
                 cost::cost(&file, &request, json)
             }
             Command::Inspect { file, kernel, json, .. } => inspect::inspect(&file, kernel.as_deref(), json),
-            Command::Draw { file, kernel, dims, output } => draw::draw(&file, kernel.as_deref(), &dims, &output),
+            Command::Draw { file, kernel, dims, only, output } => {
+                draw::draw(&file, kernel.as_deref(), &dims, &only, &output)
+            }
             Command::Run { file, kernel, dims, args, seed, perturb, budget, json } => {
                 let options = run::Options { seed, perturb, budget };
                 run::run(&file, kernel.as_deref(), (&dims, &args), options, json)

@@ -275,12 +275,13 @@ impl<'k> Trial<'k> {
         self.kernel.parameters.iter().zip(&self.values).map(argument).collect()
     }
 
-    /// What the algorithm admits for the arguments as they are now.
+    /// What the algorithm admits for the arguments as they are now; of float sums, what the additions of the schedule
+    /// may lose.
     ///
     /// # Errors
     /// The refusal of the arguments, or what cannot be evaluated.
     pub fn reference(&self) -> Result<Reference, Error> {
-        __private::reference_within(self.kernel, &self.arguments(), self.work)
+        __private::reference_as_scheduled(self.kernel, &self.arguments(), self.work)
     }
 
     /// Launches and waits.

@@ -58,6 +58,15 @@ fn sections_are_those_that_a_kernel_has() {
     assert_eq!(staged, all);
 }
 
+/// `--only` draws what it names, in the order of the page.
+#[test]
+fn sections_can_be_chosen() {
+    let staged = ["staged.rs", "--kernel", "RowSum", "--dims", "M=40,K=100"];
+    let some = picture(&[&staged[..], &["--only", "banks,boxes"]].concat());
+    assert_eq!(sections(&some), ["kernel RowSum", "Boxes over tensors", "Banks of shared memory"]);
+    assert!(some.len() < picture(&staged).len(), "{} bytes", some.len());
+}
+
 #[test]
 fn a_file_is_written() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("saxpy.svg");
@@ -83,7 +92,7 @@ fn the_entry_point_is_that_of_the_sizes() {
     assert!(staged.contains("entry RowSum, ") && staged.contains("xs of x in shared at y.ko via tma"));
     assert!(staged.contains("k &lt; 100 is not tested around terms: zeros of xs change nothing"), "{staged}");
     let plain = picture(&["staged.rs", "--kernel", "RowSum", "--dims", "M=40,K=0"]);
-    assert!(plain.contains("entry RowSum_plain, ") && !plain.contains("xs"), "{plain}");
+    assert!(plain.contains("entry RowSum_64, ") && !plain.contains("xs"), "{plain}");
 }
 
 #[test]
@@ -103,6 +112,9 @@ fn what_is_wrong_is_named() {
     wrong(&["wrong.rs", "--kernel", "Saxpy", "-o", "-"], 1, "error[TW0201]: cannot vectorise `v`");
     let nowhere = "no/such/folder/k.svg";
     wrong(&["good.rs", "--kernel", "Saxpy", "-o", nowhere], 2, "error: no/such/folder/k.svg cannot be written: ");
+    of(&["--only", "roles"], 2, "Saxpy has nothing for the section `roles`; sizes may bring it: add --dims");
+    of(&["--only", "roles", "--dims", "N=1000"], 2, "Saxpy has nothing for the section `roles`\n");
+    of(&["--only", "lanes"], 2, "[possible values: domains, boxes, banks, memory, threads, roles]");
     of(&["--dims", "N=1001"], 2, "error: `N % 4 == 0` does not hold for N = 1001");
     of(&["--dims", "M=8"], 2, "the kernel has no dimension `M`; it has N");
     of(&["--dims", "N"], 2, "`N` is no size");

@@ -1,8 +1,11 @@
 //! The finished kernel as data: everything that the launcher needs.
 
+use tilewright_kernel::algorithm::{Reduction, Value, ValueId};
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
+use tilewright_kernel::size::{Size, SizeOp};
 
-use crate::extent::Facts;
+use crate::domain::{AxisKind, Binding};
+use crate::extent::{Expr, Facts};
 use crate::lower;
 use crate::memory::alignment::alignment;
 use crate::plan::Analysed;
@@ -68,10 +71,48 @@ pub(crate) fn assemble(
             driver: module.version.cuda_release()?,
         },
         algorithm: program.algorithm.clone(),
+        additions: additions(program, facts, stages).into(),
         statements: program.statements.iter().map(|s| tokens.span_text(*s).into()).collect(),
         explanation: String::new().into(),
     };
     Some(info)
+}
+
+/// Through how many additions terms of float sums go at most. A tree of n terms has no path of more than n − 1; what
+/// one thread adds up, those of a block, of a cluster and of the grid are trees of each other's results. Sums of which
+/// that is not known at launch are left out.
+fn additions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<info::Additions> {
+    let mut all: Vec<(ValueId, Vec<Expr>)> = Vec::new();
+    for stage in stages.iter().map(|s| &s.stage) {
+        let Some(sum) = stage.reduction.filter(|_| stage.product.is_none() && stage.online.is_none()) else { continue };
+        let algorithm = &program.algorithm;
+        let is_sum = matches!(algorithm.values.get(sum as usize), Some(Value::Reduce { op: Reduction::Sum, .. }));
+        if !is_sum || !algorithm.types[sum as usize].is_float() {
+            continue;
+        }
+        let mut levels = [(); 4].map(|()| Expr::constant(1));
+        for axis in stage.domain.leaves.iter().map(|leaf| &stage.domain.axes[*leaf]) {
+            let level = match axis.binding {
+                _ if axis.kind != AxisKind::Reduction => continue,
+                Binding::Serial | Binding::Unroll(_) | Binding::Vector => 0,
+                Binding::Thread | Binding::Warp | Binding::Warpgroup | Binding::Part(_) => 1,
+                Binding::Cta => 2,
+                Binding::Grid => 3,
+            };
+            levels[level] = levels[level].mul(&axis.extent);
+        }
+        let most = levels.iter().fold(Expr::constant(-4), |sum, terms| sum.add(terms));
+        match all.iter_mut().find(|known| known.0 == sum) {
+            Some((_, known)) => known.push(most),
+            None => all.push((sum, vec![most])),
+        }
+    }
+    let largest = |(sum, most): (ValueId, Vec<Expr>)| {
+        let sizes = most.iter().map(|e| facts.normal(e).to_size(facts.dims())).collect::<Option<Vec<Size>>>()?;
+        let most = sizes.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))?;
+        Some(info::Additions { sum, most })
+    };
+    all.into_iter().filter_map(largest).collect()
 }
 
 /// The tensor map of a staged copy; none if a size exceeds 64 bits.

@@ -82,5 +82,6 @@ pub use counters::{Arithmetic, Bulk, Class, Counters, Factor, Traffic, Work};
 pub use error::Error;
 pub use launch::{Arg, Extent, Launch, MatrixModel, Options, Sanitizers};
 pub use memory::device::Memory;
+pub use memory::heap::HeapBlock;
 pub use program::Program;
-pub use report::{Finding, Kind, Location, Near, Other, Place, Report, Thread};
+pub use report::{Finding, Inlined, Kind, Location, Near, Other, Place, Report, Thread};

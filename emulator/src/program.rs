@@ -1,11 +1,12 @@
 //! The public entry points: a decoded program and its launch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_kernel::cluster::check_cluster;
+use tilewright_sorted::SortedMap;
 
-use crate::decode::{Decoded, Kernel, decode};
+use crate::decode::{Decoded, Kernel, decode, decode_following};
 use crate::error::Error;
 use crate::exec::env::Cx;
 use crate::exec::host::Host;
@@ -60,6 +61,9 @@ pub struct Program {
     decoded: Arc<Decoded>,
     /// Tells programs apart where a device keeps their variables.
     number: u64,
+    /// For the kernels that are decoded once more: see [`Kernel::follows`].
+    text: Arc<str>,
+    following: Arc<Mutex<SortedMap<String, Arc<Kernel>>>>,
 }
 
 /// Programs made so far.
@@ -70,17 +74,29 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Parse`] for text that is not well-formed PTX, [`Error::Unsupported`] for instructions the emulator does
-    /// not execute. In a program of several kernels such an instruction stops only the kernels that reach it: the error
-    /// comes when one of them is launched.
+    /// not execute. In a program of several kernels a mistake in a function, or such an instruction, stops only the
+    /// kernels that reach it: the error comes when one of them is launched.
     pub fn parse(text: &str) -> Result<Program, Error> {
-        let module = tilewright_ptx::load(text).map_err(|error| Error::Parse { message: error.to_string() })?;
+        let parse = |error: tilewright_ptx::LoadError| Error::Parse { message: error.to_string() };
+        let (module, refused) = tilewright_ptx::load_functions(text).map_err(parse)?;
+        let refused = refused.into_iter().map(|(id, error)| (id, parse(error))).collect();
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        Ok(Program { decoded: Arc::new(decode(&module)?), number })
+        Ok(Program {
+            decoded: Arc::new(decode(&module, &refused)?),
+            number,
+            text: text.into(),
+            following: Arc::default(),
+        })
     }
 
     /// Names of the kernels, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.decoded.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+
+    /// Names of the kernels that cannot be run, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (&str, &Error)> {
+        self.decoded.refused.iter().map(|(name, error)| (name.as_str(), error))
     }
 
     fn kernel(&self, entry: &str) -> Result<&Kernel, Error> {
@@ -175,6 +191,35 @@ impl Program {
     /// What cannot be started: unknown kernel, bad shape, wrong arguments, extents outside allocations.
     pub fn launch(&self, launch: &Launch, memory: &Memory, options: &Options) -> Result<Report, Error> {
         let kernel = self.kernel(&launch.entry)?;
+        if let Some(report) = self.try_launch(kernel, launch, memory, options)? {
+            return Ok(report);
+        }
+        let kernel = self.following(&launch.entry)?;
+        let report = self.try_launch(&kernel, launch, memory, options)?;
+        Ok(report.unwrap_or_default())
+    }
+
+    /// A kernel that follows what it loads.
+    fn following(&self, entry: &str) -> Result<Arc<Kernel>, Error> {
+        let mut following = self.following.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = following.get(entry) {
+            return Ok(kernel.clone());
+        }
+        let parse = |error: tilewright_ptx::LoadError| Error::Parse { message: error.to_string() };
+        let (module, _) = tilewright_ptx::load_functions(&self.text).map_err(parse)?;
+        let kernel = Arc::new(decode_following(&module, entry)?);
+        following.insert(entry.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+
+    /// A launch; none if it met a value that has to be followed, after which nothing has changed.
+    fn try_launch(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch,
+        memory: &Memory,
+        options: &Options,
+    ) -> Result<Option<Report>, Error> {
         check_shape(kernel, launch)?;
         let cluster = cluster(kernel, launch)?;
         let shared_bytes = shared_bytes(kernel, launch)?;
@@ -206,7 +251,7 @@ impl Program {
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
         let ctas: u32 = cluster.iter().product();
         let races = options.sanitizers.races && blocks > u64::from(ctas);
-        let orders = kernel.communicates && kernel.fences;
+        let orders = kernel.communicates && (kernel.fences || kernel.confined);
         let cross = || (races && !orders).then(Cross::default);
         let grid_order = || (races && orders).then(Mutex::default);
         let mut cx = Cx {
@@ -228,6 +273,13 @@ impl Program {
             explicit_cluster: launch.cluster.is_some() || kernel.required_cluster.is_some(),
             dependent: launch.dependent,
             undo: None,
+            // What the device's heap does cannot be taken back.
+            may_follow: shared_bytes > 0
+                && options.sanitizers.initialisation
+                && options.trace.is_none()
+                && !kernel.follows
+                && !kernel.heap,
+            follow: AtomicBool::new(false),
             cross: cross(),
             grid_order: grid_order(),
             stacks: AtomicU64::new(0),
@@ -239,6 +291,7 @@ impl Program {
             |cx| cx.undo = Some(Undo::new(cx.allocations.clone())),
             |cx| {
                 cx.undo = None;
+                cx.follow = AtomicBool::new(false);
                 cx.cross = cross();
                 cx.grid_order = grid_order();
                 cx.stacks = AtomicU64::new(0);
@@ -316,12 +369,13 @@ fn cluster(kernel: &Kernel, launch: &Launch) -> Result<[u32; 3], Error> {
     }
 }
 
+/// Bytes of shared memory of a CTA, with the room between variables.
 fn shared_bytes(kernel: &Kernel, launch: &Launch) -> Result<u32, Error> {
     let bytes = u64::from(kernel.static_shared) + u64::from(launch.dynamic_shared);
     if bytes > crate::decode::MOST_SHARED {
         return Err(Error::SharedMemory { bytes, limit: crate::decode::MOST_SHARED });
     }
-    Ok(bytes as u32)
+    Ok(bytes as u32 + kernel.shared_spread)
 }
 
 /// The parameter space as words.

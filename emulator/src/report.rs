@@ -14,6 +14,25 @@ pub struct Place {
     pub instruction: String,
     /// The source position that `.loc` gave it: file, line, column.
     pub source: Option<(String, u32, u32)>,
+    /// If that is in functions that were inlined: these and where they were called, the innermost first.
+    pub inlined: Vec<Inlined>,
+}
+
+/// A function that was inlined.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Inlined {
+    /// Its name as the compiler has it, which may be mangled; empty if it is not known.
+    pub function: String,
+    /// Where it was called: file, line, column.
+    pub at: (String, u32, u32),
+}
+
+impl Place {
+    /// Positions in the source from the innermost one outwards: the last is in the kernel itself, or in a function that
+    /// was not inlined.
+    pub fn stack(&self) -> impl Iterator<Item = &(String, u32, u32)> {
+        self.source.iter().chain(self.inlined.iter().map(|inlined| &inlined.at))
+    }
 }
 
 impl fmt::Display for Place {
@@ -21,6 +40,9 @@ impl fmt::Display for Place {
         write!(f, "line {} (`{}`", self.line, self.instruction)?;
         if let Some((file, line, column)) = &self.source {
             write!(f, ", {file}:{line}:{column}")?;
+        }
+        for Inlined { at: (file, line, column), .. } in &self.inlined {
+            write!(f, ", inlined at {file}:{line}:{column}")?;
         }
         f.write_str(")")
     }
@@ -111,6 +133,8 @@ pub struct Other {
 pub enum Kind {
     /// An access outside every allocation or extent.
     OutOfBounds,
+    /// An access to memory that was freed: an allocation, or a block of the device's heap.
+    UseAfterFree,
     /// A store to memory that the launch may only read.
     ReadOnlyWrite,
     /// An address that the access width does not divide.
@@ -128,7 +152,9 @@ pub enum Kind {
     StaleRead,
     /// A barrier that some lanes of a warp, or some warps, do not reach.
     BarrierDivergence,
-    /// Threads exited while others wait for them at a barrier.
+    /// Threads exited while others wait for them at a barrier of the whole block. The PTX manual lets the barrier wait
+    /// for all threads of the block (9.7.13.1), the CUDA programming guide for those that have not exited, and so does
+    /// hardware.
     ExitBeforeBarrier,
     /// A barrier used against its rules: number, thread count.
     BarrierMisuse,
@@ -178,18 +204,62 @@ pub enum Kind {
     UnfinishedProduct,
     /// An access to global memory by a thread of a dependent launch that has not waited for earlier ones.
     BeforeWait,
+    /// A block of the device's heap that no kernel has freed. Blocks may live from launch to launch, so that no launch
+    /// reports it: see [`crate::Memory::heap_blocks`].
+    Leak,
 }
 
 impl Kind {
-    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`], [`Kind::LateProxyFence`] and
-    /// [`Kind::UnfencedCopy`] are not.
+    /// All of them.
+    pub const ALL: &[Kind] = &[
+        Kind::OutOfBounds,
+        Kind::UseAfterFree,
+        Kind::ReadOnlyWrite,
+        Kind::Misaligned,
+        Kind::UninitialisedRegister,
+        Kind::UninitialisedRead,
+        Kind::Race,
+        Kind::SameValueRace,
+        Kind::StaleRead,
+        Kind::BarrierDivergence,
+        Kind::ExitBeforeBarrier,
+        Kind::BarrierMisuse,
+        Kind::CollectiveMisuse,
+        Kind::Deadlock,
+        Kind::Livelock,
+        Kind::Trap,
+        Kind::StackOverflow,
+        Kind::InFlight,
+        Kind::MissingProxyFence,
+        Kind::LateProxyFence,
+        Kind::UnfencedCopy,
+        Kind::CopyMisuse,
+        Kind::UnfinishedCopy,
+        Kind::ClusterMisuse,
+        Kind::PeerNotStarted,
+        Kind::PeerExited,
+        Kind::DivergentUniform,
+        Kind::RegisterMisuse,
+        Kind::ProductMisuse,
+        Kind::MissingProductFence,
+        Kind::RegisterInFlight,
+        Kind::UnfinishedProduct,
+        Kind::BeforeWait,
+        Kind::Leak,
+    ];
+
+    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`], [`Kind::ExitBeforeBarrier`],
+    /// [`Kind::LateProxyFence`] and [`Kind::UnfencedCopy`] are not: hardware does what is meant; and [`Kind::Leak`].
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Kind::SameValueRace | Kind::LateProxyFence | Kind::UnfencedCopy)
+        use Kind::{ExitBeforeBarrier, LateProxyFence, Leak, SameValueRace, UnfencedCopy};
+        !matches!(self, SameValueRace | ExitBeforeBarrier | LateProxyFence | UnfencedCopy | Leak)
     }
 
-    fn title(self) -> &'static str {
+    /// What it is, in words.
+    pub const fn title(self) -> &'static str {
         match self {
             Kind::OutOfBounds => "access out of bounds",
+            Kind::UseAfterFree => "use after free",
             Kind::ReadOnlyWrite => "write to read-only memory",
             Kind::Misaligned => "misaligned access",
             Kind::UninitialisedRegister => "read of a register that was never written",
@@ -220,6 +290,7 @@ impl Kind {
             Kind::MissingProductFence => "product of a warpgroup without a fence for its registers",
             Kind::RegisterInFlight => "access to a register of a product that is under way",
             Kind::UnfinishedProduct => "product of a warpgroup that was not waited for",
+            Kind::Leak => "block of the heap that was never freed",
             Kind::BeforeWait => "access to global memory before earlier launches were waited for",
         }
     }
@@ -248,6 +319,14 @@ pub struct Finding {
     pub count: u64,
 }
 
+impl Finding {
+    /// Whether another one says the same of other threads: kind and instructions are equal.
+    pub fn is_like(&self, other: &Finding) -> bool {
+        let side = |finding: &Finding| finding.other.as_ref().map(|other| (other.access, other.place.clone()));
+        self.kind == other.kind && self.kernel == other.kernel && self.place == other.place && side(self) == side(other)
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in kernel `{}`, {}\n  {}", self.kind.title(), self.kernel, self.place, self.thread)?;
@@ -255,7 +334,9 @@ impl fmt::Display for Finding {
             write!(f, ": {location}")?;
         }
         if let Some(other) = &self.other {
-            write!(f, "\n  the other access is a {} at {}\n  by {}", other.access, other.place, other.thread)?;
+            let article = if other.access.starts_with('a') { "an" } else { "a" };
+            let Other { access, place, thread } = other;
+            write!(f, "\n  the other access is {article} {access} at {place}\n  by {thread}")?;
         }
         if !self.detail.is_empty() {
             write!(f, "\n  {}", self.detail)?;
@@ -304,5 +385,18 @@ impl fmt::Display for Report {
             writeln!(f, "and {} more findings", self.dropped)?;
         }
         self.counters.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn every_kind_is_in_the_list() {
+        for (at, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, at, "{kind:?}");
+        }
+        assert_eq!(Kind::ALL.last(), Some(&Kind::Leak), "the last one");
     }
 }

@@ -87,7 +87,7 @@ fn freed_memory() {
     bench.args[1] = gone.into();
     bench.memory.free(gone).unwrap();
     let report = bench.run(&kernel("ld.global.u32 %r6, [%rd1];"));
-    assert!(only(&report, Kind::OutOfBounds, BODY).detail.contains("`gone`, which was freed"));
+    assert!(only(&report, Kind::UseAfterFree, BODY).detail.contains("`gone`, which was freed"));
 }
 
 #[test]
@@ -133,7 +133,9 @@ fn shared_memory_bounds_and_initialisation() {
     let report = bench.run(&kernel(&format!("{SHARED}st.shared.u32 [%r6], 1;\nst.shared.u32 [%r6+384], 1;")));
     let finding = only(&report, Kind::OutOfBounds, BODY + 4);
     assert!(finding.to_string().contains("`buf` of 512 bytes"), "{finding}");
-    let report = bench.run(&kernel(&format!("{SHARED}st.shared.u16 [%r6], 1;\nld.shared.u32 %r7, [%r6];")));
+    let report = bench.run(&kernel(&format!(
+        "{SHARED}st.shared.u16 [%r6], 1;\nld.shared.u32 %r7, [%r6];\nst.global.u32 [%rd3], %r7;"
+    )));
     only(&report, Kind::UninitialisedRead, BODY + 4);
 }
 

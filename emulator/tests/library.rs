@@ -51,7 +51,7 @@ fn the_heap_knows_its_blocks() {
     let after = format!(
         "{MALLOC}\nst.u32 [%a2], %r0; st.param.b64 [p0], %a2;\ncall.uni free, (p0);\nld.u32 %r1, [%a2]; st.global.u32 [%a0], %r1; ret;"
     );
-    only(&bench.run(&module(&after)), Kind::OutOfBounds, 13);
+    only(&bench.run(&module(&after)), Kind::UseAfterFree, 13);
     let twice = format!("{MALLOC}\nst.param.b64 [p0], %a2; call.uni free, (p0);\ncall.uni free, (p0); ret;");
     only(&bench.run(&module(&twice)), Kind::Trap, 12);
     let unwritten = format!("{MALLOC}\nld.u32 %r1, [%a2]; st.global.u32 [%a0], %r1; ret;");

@@ -14,6 +14,7 @@ mod dependent;
 mod determinism;
 mod divergence;
 mod findings;
+mod foreign;
 mod functions;
 mod fuzz;
 mod instructions;

@@ -8,6 +8,8 @@
 pub const COUNT: usize = 32;
 /// Bytes that a bank has next to each other.
 pub const WORD: u32 = 4;
+/// Bytes of a word of every bank.
+pub const ROW: u32 = COUNT as u32 * WORD;
 
 /// Parts of a warp that access shared memory one after the other, where each lane accesses so many bytes.
 pub const fn parts(bytes: u32) -> usize {

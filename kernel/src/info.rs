@@ -1,5 +1,6 @@
 //! The kernel as a whole: what the macro emits as one `static`, and what the launcher needs.
 
+use crate::algorithm::ValueId;
 use crate::tensor_map::{self, Dimension, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
 use crate::{Algorithm, Constraint, ElementType, List, Size, SizeError, Text};
 
@@ -34,10 +35,21 @@ pub struct KernelInfo {
     pub ptx: Ptx,
     /// What the kernel computes, for the reference evaluator.
     pub algorithm: Algorithm,
+    /// Of float sums that a schedule distributes: through how many additions a term goes at most.
+    pub additions: List<Additions>,
     /// Source statements; line `n` of the PTX line table is `statements[n - 1]`.
     pub statements: List<Text>,
     /// What was derived and proved, for a reader.
     pub explanation: Text,
+}
+
+/// Through how many additions a term of a sum goes at most, as the schedule distributes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Additions {
+    /// The sum: a [`Value::Reduce`](crate::algorithm::Value::Reduce).
+    pub sum: ValueId,
+    /// How many, over dimensions.
+    pub most: Size,
 }
 
 /// A name whose value is known at launch.

@@ -8,8 +8,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Order, Run, Source, Value};
 use tilewright_kernel::info::{
-    Argument, Dim, DimKind, Entry, KernelInfo, Launch, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
-    TensorParameter, Workspace,
+    Additions, Argument, Dim, DimKind, Entry, KernelInfo, Launch, MapDimension, MapInfo, Parameter, ParameterKind,
+    Role, Solved, TensorParameter, Workspace,
 };
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
@@ -90,6 +90,10 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
         })
     };
     let algorithm = algorithm(&kernel.algorithm);
+    let additions = list(&kernel.additions, |Additions { sum, most }| {
+        let most = size(most);
+        quote!(i::Additions { sum: #sum, most: #most })
+    });
     let statements = list(&kernel.statements, |s| text(s));
     let explanation = text(&kernel.explanation);
     quote! {{
@@ -120,6 +124,7 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
             ptx: #ptx,
             algorithm: #algorithm,
             statements: #statements,
+            additions: #additions,
             explanation: #explanation,
         };
         &KERNEL

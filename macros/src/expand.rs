@@ -220,6 +220,7 @@ fn empty(name: &str) -> KernelInfo {
             equations: Vec::new().into(),
         },
         statements: Vec::new().into(),
+        additions: Vec::new().into(),
         explanation: String::new().into(),
     }
 }

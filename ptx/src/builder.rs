@@ -150,7 +150,7 @@ impl Block {
 
     /// Says where the following code comes from: `file` from [`ModuleBuilder::file`].
     pub fn loc(&mut self, file: u32, line: u32, column: u32) {
-        self.statements.push(Statement::Loc(Loc { file, line, column, inlined_at: None }));
+        self.statements.push(Statement::Loc(Loc { file, line, column, inlined: None }));
     }
 
     /// Adds a `.pragma` of this place: `nounroll` after the label of a loop keeps it one (PTX manual, "Pragma

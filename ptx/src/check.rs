@@ -138,9 +138,6 @@ pub fn select(
             if fault == SelectFault::Mnemonic {
                 fault = SelectFault::Modifiers;
             }
-            if any_order && !form.lenient_order() {
-                continue;
-            }
             let Some(arranged) = form.arrange(modifiers, any_order) else {
                 continue;
             };

@@ -7,7 +7,8 @@
 //! - [`ModuleBuilder`], [`FunctionBuilder`], [`Block`], [`inst`]: making a program. Blocks are detached from the
 //!   function.
 //! - `Module` implements `Display`: printing.
-//! - [`parse`]: text to a module, with names resolved. [`load`]: the same, verified.
+//! - [`parse`]: text to a module, with names resolved. [`load`]: the same, verified; [`load_functions`]: without the
+//!   functions that have mistakes.
 //! - [`verify`]: whether a module is well formed; [`requirement`]: the lowest version and target it needs.
 //!
 //! # y = a·x + y, by hand
@@ -87,7 +88,7 @@ pub use inst::{Guard, Inst};
 pub use modifier::*;
 pub use module::*;
 pub use operand::*;
-pub use parse::{MAX_DEPTH, MAX_REGISTERS, MAX_TEXT, ParseError, ParseErrorKind, parse};
+pub use parse::{MAX_DEPTH, MAX_REGISTERS, MAX_TEXT, ParseError, ParseErrorKind, parse, parse_functions};
 pub use print::inst_text;
 pub use special::SpecialReg;
 pub use types::{ScalarType, Shape, StateSpace, TypeClass};
@@ -127,6 +128,37 @@ pub fn load(text: &str) -> Result<Module, LoadError> {
     let module = parse(text).map_err(LoadError::Parse)?;
     verify(&module).map_err(LoadError::Verify)?;
     Ok(module)
+}
+
+/// Parses and verifies a module, and leaves the body of a function empty that has a mistake: those functions come with
+/// their mistakes, in the order of their numbers. A mistake outside functions is one of the whole text.
+///
+/// ```
+/// let text = ".version 7.0\n.target sm_80\n.address_size 64\n.entry a() { hum; }\n.entry b() { ret; }";
+/// let (module, refused) = tilewright_ptx::load_functions(text).unwrap();
+/// let [(id, error)] = &refused[..] else { panic!("{refused:?}") };
+/// assert_eq!(module.functions[id.index()].name, "a");
+/// assert_eq!(error.to_string(), "line 4, column 14: `hum`: no such instruction");
+/// ```
+pub fn load_functions(text: &str) -> Result<(Module, Vec<(FuncId, LoadError)>), LoadError> {
+    let (mut module, refused) = parse_functions(text).map_err(LoadError::Parse)?;
+    let mut refused: Vec<_> = refused.into_iter().map(|(id, error)| (id, LoadError::Parse(error))).collect();
+    // Without the functions refused there may be more mistakes than are reported at once.
+    while let Err(errors) = verify(&module) {
+        let of = |error: &VerifyError| module.functions.iter().position(|function| function.name == error.function);
+        let Some(at) = errors.first().and_then(of).filter(|at| !module.functions[*at].body.is_empty()) else {
+            return Err(LoadError::Verify(errors));
+        };
+        if errors.iter().any(|error| error.function.is_empty()) {
+            return Err(LoadError::Verify(errors));
+        }
+        let function = &mut module.functions[at];
+        let own = errors.into_iter().filter(|error| error.function == function.name).collect();
+        function.body.clear();
+        refused.push((FuncId(at as u32), LoadError::Verify(own)));
+    }
+    refused.sort_by_key(|(id, _)| *id);
+    Ok((module, refused))
 }
 
 #[cfg(test)]

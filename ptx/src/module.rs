@@ -22,6 +22,25 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// Order of everything at module level.
     pub items: Vec<Item>,
+    /// Names of functions that were inlined: the strings of the section `.debug_str`, which is read and not printed.
+    pub strings: DebugStrings,
+}
+
+/// The section `.debug_str`: strings that end in a zero, and labels in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DebugStrings {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) labels: Vec<(String, usize)>,
+}
+
+impl DebugStrings {
+    /// The string at an offset behind a label.
+    pub fn get(&self, label: &str, offset: i64) -> Option<&str> {
+        let (_, start) = self.labels.iter().find(|(name, _)| name == label)?;
+        let bytes = self.bytes.get(start.checked_add_signed(isize::try_from(offset).ok()?)?..)?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        std::str::from_utf8(&bytes[..end]).ok()
+    }
 }
 
 impl Module {
@@ -35,6 +54,7 @@ impl Module {
             variables: Vec::new(),
             functions: Vec::new(),
             items: Vec::new(),
+            strings: DebugStrings::default(),
         }
     }
 
@@ -309,8 +329,17 @@ pub struct Loc {
     pub line: u32,
     /// Column.
     pub column: u32,
-    /// Where this code was inlined. Not printed: the function name refers to a debug section, which is not kept.
-    pub inlined_at: Option<(u32, u32, u32)>,
+    /// Where this code was inlined. Not printed, as the section with the names is not.
+    pub inlined: Option<Box<Inlining>>,
+}
+
+/// A call that was inlined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inlining {
+    /// File, line and column of the call.
+    pub at: (u32, u32, u32),
+    /// The name of the function: a label in [`Module::strings`], and an offset.
+    pub function: Option<(String, i64)>,
 }
 
 /// Registers declared together: `.reg .b32 %r<10>, x;`

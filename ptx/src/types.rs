@@ -17,7 +17,21 @@ macro_rules! spelled {
             }
             /// The variant with this spelling (without the leading dot).
             pub fn from_text(text: &str) -> Option<Self> {
-                match text { $($text => Some($name::$variant),)* _ => None }
+                static SORTED: [$name; $name::ALL.len()] = {
+                    let mut all = [$($name::$variant),*];
+                    // Insertion: a constant is computed without iterators.
+                    let mut next = 1;
+                    while next < all.len() {
+                        let mut at = next;
+                        while at > 0 && crate::types::is_before(all[at].text(), all[at - 1].text()) {
+                            (all[at], all[at - 1]) = (all[at - 1], all[at]);
+                            at -= 1;
+                        }
+                        next += 1;
+                    }
+                    all
+                };
+                SORTED.binary_search_by(|one| one.text().cmp(text)).ok().map(|at| SORTED[at])
             }
         }
         impl std::fmt::Display for $name {
@@ -26,6 +40,19 @@ macro_rules! spelled {
     };
 }
 pub(crate) use spelled;
+
+/// Whether a text comes before another one in the order of their bytes.
+pub(crate) const fn is_before(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
+}
 
 spelled! {
     /// A scalar or packed type (PTX manual 5.2).

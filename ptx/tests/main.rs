@@ -3,6 +3,7 @@
 
 mod common;
 mod fuzz;
+mod order;
 mod parse;
 mod table;
 mod verify;

@@ -169,10 +169,13 @@ fn cuda_text() {
     assert_ne!(scoped[0].guard.unwrap().reg, scoped[1].guard.unwrap().reg);
     assert!(scoped[1].guard.unwrap().negated);
     let loc = scale.body.iter().find_map(|statement| match statement {
-        Statement::Loc(loc) if loc.inlined_at.is_some() => Some(loc.clone()),
+        Statement::Loc(loc) => loc.inlined.clone(),
         _ => None,
     });
-    assert_eq!(loc.unwrap().inlined_at, Some((1, 9, 3)));
+    let call = loc.unwrap();
+    let (label, offset) = call.function.unwrap();
+    assert_eq!((call.at, module.strings.get(&label, offset)), ((1, 9, 3), Some("scale")));
+    assert_eq!(module.strings.get(&label, 7), None);
 }
 
 #[test]

@@ -62,5 +62,5 @@
 #[cfg(feature = "emulator")]
 pub use crate::emulator::{Part, count};
 pub use crate::launch::{Arg, blocks, launch, prepare};
-pub use crate::reference::{reference, reference_within};
+pub use crate::reference::{reference, reference_as_scheduled};
 pub use crate::tensor::DynamicTensor;

@@ -167,6 +167,7 @@ const fn saxpy() -> KernelInfo {
             ),
         },
         statements: List::Borrowed(const { &[Text::Borrowed("schedule z"), Text::Borrowed("z[i] = a * x[i] + y[i]")] }),
+        additions: List::Borrowed(const { &[] }),
         explanation: Text::Borrowed(""),
     }
 }

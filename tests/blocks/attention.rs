@@ -389,6 +389,27 @@ fn scores_of_8_bit_floats_have_scales() {
     tried(&source.replace("where N % 16 == 0", ""), &[&[1, 16], &[70, 45], &[64, 0]], 1);
 }
 
+/// What takes part is data: a length for each row, sequences one behind the other that do not see each other, both with
+/// rows that have no terms.
+#[test]
+fn lengths_and_sequences_are_data() {
+    let masked = |parameters: &str, condition: &str| {
+        attention(
+            parameters,
+            &format!("x[i, j] = if {condition} {{ s[i, j] }} else {{ -inf }};"),
+            Y,
+            OPS,
+            "schedule x in registers at m.jo { fragment (i, j) by wgmma; }",
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1, 16], &[70, 45], &[64, 0]];
+    for (parameters, condition) in
+        [(", lengths: i32[M]", "(j as i32) < 5 * lengths[i]"), (", of_q: i32[M], of_k: i32[N]", "of_q[i] == of_k[j]")]
+    {
+        tried(&masked(parameters, condition).replace("where N % 16 == 0", ""), sizes, 2);
+    }
+}
+
 /// By warps, for compute capability 8.0: factors loaded by `ldmatrix`, copies by `cp.async`.
 #[test]
 fn warps_multiply() {

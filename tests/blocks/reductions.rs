@@ -5,7 +5,7 @@
 
 use crate::support::{compiled, finished, prove, runs, tried};
 use tilewright::kernel::KernelInfo;
-use tilewright::{Device, EmulatorOptions, Graph, Tensor, schedule};
+use tilewright::{Device, EmulatorOptions, Graph, Kernel as _, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::StatementKind;
@@ -513,6 +513,33 @@ fn the_emulator_misses_every_barrier() {
     }
     assert!(kept.is_empty(), "{kept:?}");
     assert!(tried >= 30, "{tried}");
+}
+
+schedule! {
+    kernel LongRows(x: f32[M, N]) -> (y: f32[M]) {
+        y[i] = sum(|j| x[i, j]);
+        schedule y { split j by 256 -> r, t; bind i: grid; bind t: thread; reduce t; }
+    }
+}
+
+/// A wrong sum that some order of 4096 terms could give; the 15 additions of a thread and the 255 of a block cannot.
+#[test]
+fn sums_are_narrower_as_scheduled() -> tilewright::Result<()> {
+    let device = Device::emulator(EmulatorOptions::default());
+    let (m, n) = (3, 4096);
+    let data: Vec<f32> = (0..m * n).map(|k| 1.0 + (k * 7919 % 4093) as f32 / 4099.0).collect();
+    let x = Tensor::from_slice(&device, &data, [m, n])?;
+    let mut y = Tensor::zeros(&device, [m])?;
+    LongRows { x: &x, y: &mut y }.launch(&device)?;
+    let any = LongRows { x: &x, y: &mut y }.reference()?;
+    let own = LongRows { x: &x, y: &mut y }.evaluate_as_scheduled()?;
+    any.check("y", &y)?;
+    own.check("y", &y)?;
+    let wrong: Vec<f32> = y.to_vec()?.into_iter().map(|sum| sum + 0.7).collect();
+    let wrong = Tensor::from_slice(&device, &wrong, [m])?;
+    any.check("y", &wrong)?;
+    assert!(own.check("y", &wrong).is_err());
+    Ok(())
 }
 
 fn refused(schedule: &str) -> (Vec<Code>, String) {

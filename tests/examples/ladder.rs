@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::machine_code::{run, tool};
 use crate::support::{loaded, runs};
-use tilewright_cli::source::SourceFile;
 use tilewright_compiler::Compiled;
+use xtask::book::{self, kernel::KernelText};
 use xtask::model::{self, Figures};
 
 /// Where the steps are, in their order.
@@ -22,59 +22,12 @@ const STEPS: [(&str, &str); 6] = [
     ("examples/gemm.rs", "Gemm"),
 ];
 
-/// One step: its file with everything but its `schedule!` blanked, so that places stay.
-struct Step {
-    file: &'static str,
-    name: &'static str,
-    text: String,
+fn steps() -> [KernelText; 6] {
+    STEPS.map(|(file, name)| KernelText::read(file, name).unwrap_or_else(|e| panic!("{e}")))
 }
 
-impl Step {
-    fn read((file, name): (&'static str, &'static str)) -> Self {
-        let all = std::fs::read_to_string(xtask::root().join(file)).expect(file);
-        let lines: Vec<&str> = all.lines().collect();
-        let of = |n: &usize| lines[*n].trim_start().starts_with(&format!("pub kernel {name}("));
-        let at = (0..lines.len()).find(of).unwrap_or_else(|| panic!("no kernel {name} in {file}"));
-        let from = (0..at).rfind(|n| lines[*n] == "schedule! {").expect("its macro");
-        let to = (at..lines.len()).find(|n| lines[*n] == "}").expect("its end");
-        let kept = (0..=to).map(|n| if n < from { "" } else { lines[n] });
-        Self { file, name, text: kept.map(|line| format!("{line}\n")).collect() }
-    }
-
-    /// The lines between the braces of the macro, without its indentation.
-    fn kernel(&self) -> Vec<&str> {
-        let inside = self.text.lines().skip_while(|line| *line != "schedule! {").skip(1);
-        let before = |line: &str| ["///", "#[allow(TW"].iter().any(|sign| line.trim_start().starts_with(sign));
-        let documented = inside.filter(|line| !before(line));
-        documented.take_while(|line| *line != "}").map(|line| line.strip_prefix("    ").unwrap_or(line)).collect()
-    }
-
-    fn parsed(&self, text: &str) -> SourceFile {
-        SourceFile::parse(self.file, text).unwrap_or_else(|e| panic!("{e}"))
-    }
-
-    fn compiled(&self) -> Compiled {
-        let file = self.parsed(&self.text);
-        let findings = file.findings();
-        assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);
-        file.kernels().next().expect("a kernel").kernel.clone()
-    }
-
-    /// What the compiler says after an edit: lines in place of lines, or of nothing.
-    fn refusal(&self, edit: &str) -> String {
-        let of = |sign: char| edit.lines().filter_map(move |line| line.strip_prefix(sign)).map(str::trim);
-        let (old, mut new) = (of('-'), of('+'));
-        let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
-        for old in old {
-            let is_it = |line: &String| line.split("//").next().unwrap_or_default().trim() == old;
-            let at = lines.iter().position(is_it).unwrap_or_else(|| panic!("`{old}` is no line of {}", self.name));
-            let indentation = lines[at].len() - lines[at].trim_start().len();
-            lines[at] = new.next().map(|new| format!("{}{new}", " ".repeat(indentation))).unwrap_or_default();
-        }
-        let text = self.parsed(&lines.join("\n")).findings().text;
-        assert!(!text.is_empty(), "nothing is said of:\n{edit}");
-        text.trim_end().to_owned() + "\n"
-    }
+fn compiled(step: &KernelText) -> Compiled {
+    step.compiled().unwrap_or_else(|e| panic!("{}: {e}", step.name))
 }
 
 /// What is different in the lines of a kernel, below the line that names it: a longest common subsequence, and of each
@@ -114,7 +67,7 @@ fn difference(old: &[&str], new: &[&str]) -> String {
 }
 
 /// The page with everything in it that is generated; the table stays as it is if there is none.
-fn page(old: &str, steps: &[Step], table: Option<&str>) -> String {
+fn page(old: &str, steps: &[KernelText], table: Option<&str>) -> String {
     let mut lines = old.lines().peekable();
     let (mut new, mut step, mut edit) = (String::new(), None, None);
     while let Some(line) = lines.next() {
@@ -132,13 +85,16 @@ fn page(old: &str, steps: &[Step], table: Option<&str>) -> String {
         let (Some(language), Some(step)) = (line.strip_prefix("```"), step) else { continue };
         let body: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
         new += &match language {
-            "rust,ignore" => steps[step].kernel().iter().map(|l| format!("{l}\n")).collect(),
-            "diff" => difference(&steps[step - 1].kernel(), &steps[step].kernel()),
+            "rust,ignore" => steps[step].lines().iter().map(|l| format!("{l}\n")).collect(),
+            "diff" => difference(&steps[step - 1].lines(), &steps[step].lines()),
             "diff wrong" => {
                 edit = Some(body.clone());
                 body
             }
-            "text" => steps[step].refusal(&edit.take().expect("an edit before what is said of it")),
+            "text" => {
+                let edit = edit.take().expect("an edit before what is said of it");
+                steps[step].refusal(&edit).unwrap_or_else(|e| panic!("{e}"))
+            }
             _ => body,
         };
         new += "```\n";
@@ -148,7 +104,7 @@ fn page(old: &str, steps: &[Step], table: Option<&str>) -> String {
 
 #[test]
 fn the_pages_show_what_is() {
-    let steps = STEPS.map(Step::read);
+    let steps = steps();
     let table = table(&steps);
     let ladder = shown("docs/ladder.md", |old| page(old, &steps, table.as_deref()));
     // The model takes its counts of instructions from the table.
@@ -165,15 +121,7 @@ fn shown(name: &str, new: impl Fn(&str) -> String) -> String {
         std::fs::write(&path, &new).expect("the page");
         return new;
     }
-    let wrong = old.lines().zip(new.lines()).position(|(old, new)| old != new);
-    if let Some(line) = wrong.or_else(|| (old != new).then(|| old.lines().count().min(new.lines().count()))) {
-        let at = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
-        let (number, page, now) = (line + 1, at(&old), at(&new));
-        panic!(
-            "{name}:{number}:\n  page: {page}\n  now:  {now}\n\
-             if that is meant, run `cargo xtask bless` and read the difference"
-        );
-    }
+    book::compare(name, &old, &new, "bless").unwrap_or_else(|e| panic!("{e}"));
     new
 }
 
@@ -181,9 +129,9 @@ fn shown(name: &str, new: impl Fn(&str) -> String) -> String {
 /// and without terms.
 #[test]
 fn every_step_is_the_product() {
-    for step in STEPS.map(Step::read) {
+    for step in steps() {
         // M, K, N.
-        runs(&step.text, &step.compiled(), &[&[1, 8, 8], &[260, 72, 264], &[130, 328, 8], &[3, 0, 8]], 1);
+        runs(&step.text, &compiled(&step), &[&[1, 8, 8], &[260, 72, 264], &[130, 328, 8], &[3, 0, 8]], 1);
     }
 }
 
@@ -223,7 +171,7 @@ fn multiplies(line: &str) -> usize {
 }
 
 /// The table of figures of all steps, if there is an assembler.
-fn table(steps: &[Step]) -> Option<String> {
+fn table(steps: &[KernelText]) -> Option<String> {
     let (ptxas, disassembler) = (tool("ptxas")?, tool("nvdisasm")?);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ladder_{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -239,8 +187,8 @@ fn table(steps: &[Step]) -> Option<String> {
     Some(table)
 }
 
-fn row(step: &Step, ptxas: &Path, disassembler: &Path, folder: &Path) -> String {
-    let kernel = step.compiled();
+fn row(step: &KernelText, ptxas: &Path, disassembler: &Path, folder: &Path) -> String {
+    let kernel = compiled(step);
     let info = kernel.info.as_ref().expect("no error");
     let text = &info.ptx.text;
     let (ptx, code) = (folder.join("step.ptx"), folder.join("step.cubin"));
@@ -250,7 +198,7 @@ fn row(step: &Step, ptxas: &Path, disassembler: &Path, folder: &Path) -> String 
     assert!(!["C75", "serialized", "injected", "setmaxnreg"].iter().any(|word| log.contains(word)), "{log}");
     assert!(!log.lines().any(|l| l.contains("spill") && !l.contains(" 0 bytes spill stores, 0 bytes spill")), "{log}");
     let listing = run(Command::new(disassembler).arg("-c").arg(&code));
-    let lines = instructions(&listing, step.name);
+    let lines = instructions(&listing, &step.name);
     let is_instruction = |line: &&&str| !is_label(line);
 
     // What the assembler says of the first entry point.

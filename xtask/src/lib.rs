@@ -8,6 +8,7 @@
 //! | [`bless`] | refreshing expected outputs; the tidy test |
 //! | [`prove`] | all of them before the separate checker |
 //! | [`replay`] | what the compiler makes of many sources, before and after a change |
+//! | [`book`] | what programs tell in the pages of `docs`, and where their links lead |
 //! | [`model`] | a matrix product on Hopper, on paper |
 //! | [`device`] | the bundle for a machine with a GPU |
 //! | [`survey`] | what `device-check` does there |
@@ -15,6 +16,7 @@
 
 pub mod assemble;
 pub mod bless;
+pub mod book;
 pub mod device;
 pub mod kernels;
 pub mod model;

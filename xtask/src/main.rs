@@ -3,14 +3,15 @@
 
 use std::process::ExitCode;
 
-use xtask::{assemble, bless, device, model, prove, replay};
+use xtask::{assemble, bless, book, device, model, prove, replay};
 
 const USAGE: &str = "\
 cargo xtask TASK
 
   assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors and spills
   prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes about a minute
-  bless      refreshes tests/golden, the expected compiler messages of ui-tests, and inline snapshots
+  bless      refreshes tests/golden, the expected compiler messages of ui-tests, inline snapshots, and the book
+  book       writes what the command line and the compiler say in the pages and pictures of docs; costs need $PTXAS
   tidy       runs the tests of the repository's own order
   replay save [FILE], replay compare [FILE]
              keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ["assemble"] => assemble::assemble(),
         ["prove"] => prove::prove(),
         ["bless"] => bless::bless(),
+        ["book"] => book::write(),
         ["tidy"] => bless::tidy(),
         ["replay", "save"] => replay::save(None),
         ["replay", "save", file] => replay::save(Some(file)),

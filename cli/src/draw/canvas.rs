@@ -80,11 +80,12 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty page of a width, with a style sheet and a title.
-    pub fn new(width: f64, sheet: &str, title: &str) -> Self {
+    /// An empty page of a width, with a class and a style sheet for it, and a title.
+    pub fn new(width: f64, (class, sheet): (&str, &str), title: &str) -> Self {
         let mut root = Element::new("svg");
         root.assign("xmlns", "http://www.w3.org/2000/svg");
         root.assign("role", "img");
+        root.assign("class", class);
         root.append(Title::new(title));
         root.append(StyleElement::new(sheet));
         Self { width, height: 0.0, root, texts: Vec::new() }
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn texts_are_shortened_to_their_room_with_the_whole_as_a_tooltip() {
-        let mut canvas = Canvas::new(100.0, "", "x");
+        let mut canvas = Canvas::new(100.0, ("x", ""), "x");
         canvas.text((0.0, 20.0), 40.0, Anchor::Start, PLAIN, "a < b & c > d");
         let (bounds, shown) = &canvas.texts()[0];
         assert!(
@@ -275,14 +276,14 @@ mod tests {
         let titles = tree.descendants().filter(|n| n.has_tag_name("title")).filter_map(|n| n.text());
         assert_eq!(titles.map(str::trim).collect::<Vec<_>>(), ["x", "a < b & c > d"]);
         // Without room nothing is shown.
-        let mut canvas = Canvas::new(100.0, "", "x");
+        let mut canvas = Canvas::new(100.0, ("x", ""), "x");
         canvas.text((0.0, 20.0), 3.0, Anchor::End, PLAIN, "abc");
         assert!(canvas.texts().is_empty());
     }
 
     #[test]
     fn anchors_decide_where_the_box_is() {
-        let mut canvas = Canvas::new(100.0, "", "x");
+        let mut canvas = Canvas::new(100.0, ("x", ""), "x");
         for anchor in [Anchor::Start, Anchor::Middle, Anchor::End] {
             canvas.text((10.0, 20.0), 80.0, anchor, PLAIN, "abcd");
         }

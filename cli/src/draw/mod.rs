@@ -31,6 +31,7 @@ mod timeline;
 use std::io::Write as _;
 
 use canvas::{Anchor, Canvas};
+use clap::ValueEnum;
 use theme::{HEADING, NOTE};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_compiler::kernel_ir::Kernel;
@@ -73,14 +74,45 @@ pub struct Scene<'a> {
 /// Most warp instructions that are traced.
 const TRACED: u64 = 1 << 20;
 
-/// A section: draws from a height on, and tells where it has ended.
-type Section = fn(&Scene<'_>, &mut Canvas, f64) -> f64;
+/// A section of a page, from the top to the bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    /// Iteration domains.
+    Domains,
+    /// Boxes over tensors.
+    Boxes,
+    /// Banks of shared memory.
+    Banks,
+    /// Shared memory over time.
+    Memory,
+    /// Threads of each stage.
+    Threads,
+    /// Roles over time.
+    Roles,
+}
 
-/// From the top to the bottom.
-const SECTIONS: [Section; 6] = [axes::draw, boxes::draw, banks::draw, memory::draw, threads::draw, timeline::draw];
+impl Section {
+    /// Draws it from a height on, and tells where it has ended: there, if the kernel has nothing for it.
+    fn draw(self, scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
+        let draw = match self {
+            Self::Domains => axes::draw,
+            Self::Boxes => boxes::draw,
+            Self::Banks => banks::draw,
+            Self::Memory => memory::draw,
+            Self::Threads => threads::draw,
+            Self::Roles => timeline::draw,
+        };
+        draw(scene, canvas, top)
+    }
 
-/// Draws a kernel to a file, or to standard output if that is `-`.
-pub fn draw(path: &str, name: Option<&str>, dims: &[String], to: &str) -> Output {
+    /// Its name on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// Draws a kernel to a file, or to standard output if that is `-`: these sections, or all if none are named.
+pub fn draw(path: &str, name: Option<&str>, dims: &[String], only: &[Section], to: &str) -> Output {
     let file = match SourceFile::read(path) {
         Ok(file) => file,
         Err(error) => return Output::usage(error),
@@ -93,7 +125,13 @@ pub fn draw(path: &str, name: Option<&str>, dims: &[String], to: &str) -> Output
         Ok(scene) => scene,
         Err(error) => return Output::usage(error),
     };
-    let text = page(&scene).finish(LEFT);
+    let (canvas, empty) = page(&scene, only);
+    if let Some(section) = empty.iter().find(|section| only.contains(section)) {
+        let sized =
+            if scene.sizes.is_empty() && !scene.info.dims.is_empty() { "; sizes may bring it: add --dims" } else { "" };
+        return Output::usage(format!("{} has nothing for the section `{}`{sized}", scene.info.name, section.name()));
+    }
+    let text = canvas.finish(LEFT);
     let untraced = scene.untraced.map(|why| format!("note: roles over time are not all there: {why}\n"));
     let errors = untraced.unwrap_or_default();
     if to == "-" {
@@ -156,15 +194,21 @@ fn traced(info: &KernelInfo, sizes: &[i64]) -> (Option<Trace>, Option<String>) {
     (device.emulator_report().and_then(|report| report.trace), launched.err())
 }
 
-/// The page.
-pub fn page(scene: &Scene<'_>) -> Canvas {
+/// The page with these sections, or with all if none are named; and the sections for which there is nothing.
+pub fn page(scene: &Scene<'_>, only: &[Section]) -> (Canvas, Vec<Section>) {
     let title = format!("kernel {}", scene.info.name);
-    let mut canvas = Canvas::new(WIDTH.max(axes::width(scene)), &theme::sheet(), &title);
-    let mut y = head(scene, &mut canvas, &title);
-    for section in SECTIONS {
-        y = section(scene, &mut canvas, y);
+    let is_drawn = |section: &Section| only.is_empty() || only.contains(section);
+    let wanted = if is_drawn(&Section::Domains) { axes::width(scene) } else { 0.0 };
+    let mut canvas = Canvas::new(WIDTH.max(wanted), (theme::PICTURE, &theme::sheet()), &title);
+    let (mut y, mut empty) = (head(scene, &mut canvas, &title), Vec::new());
+    for section in Section::value_variants().iter().copied().filter(is_drawn) {
+        let end = section.draw(scene, &mut canvas, y);
+        if end <= y {
+            empty.push(section);
+        }
+        y = end;
     }
-    canvas
+    (canvas, empty)
 }
 
 /// Name, sizes, launch.

@@ -64,7 +64,7 @@ fn first<'a>(file: &'a SourceFile, dims: &str) -> Scene<'a> {
 fn every_example_is_drawn() {
     let mut swizzled = 0;
     each_scene(|name, _, scene| {
-        let canvas = page(scene);
+        let canvas = page(scene, &[]).0;
         let width = canvas.width();
         for (n, (bounds, text)) in canvas.texts().iter().enumerate() {
             assert!(bounds.x >= 0.0 && bounds.x + bounds.width <= width + 0.01, "{name}: `{text}` at {bounds:?}");
@@ -73,9 +73,15 @@ fn every_example_is_drawn() {
         }
         let text = canvas.finish(LEFT);
         let tree = roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // So that it can stand in Markdown, and styles nothing beside itself there.
+        assert!(!text.contains("\n\n"), "{name}: an empty line");
+        let sheet = tree.descendants().find(|n| n.has_tag_name("style")).and_then(|n| n.text()).expect("a sheet");
+        let scope = format!(".{} ", theme::PICTURE);
+        let beside = sheet.lines().find(|l| !l.is_empty() && !l.starts_with(&scope) && !l.starts_with(['@', '}']));
+        assert_eq!(beside, None, "{name}");
         let outside = tree.descendants().filter(|n| n.has_tag_name("script") || n.attribute("href").is_some());
         assert_eq!(outside.count(), 0, "{name}");
-        assert_eq!(text, page(scene).finish(LEFT), "{name}");
+        assert_eq!(text, page(scene, &[]).0.finish(LEFT), "{name}");
         buffers_are_apart(name, scene);
         requests_take_what_is_said(name, scene);
         holes_are_those_of_enumeration(name, scene);

@@ -86,11 +86,14 @@ pub fn binding(words: &str) -> &'static str {
     }
 }
 
-/// The style sheet.
+/// The class of the whole picture, in which its rules hold: where it stands in a page, it styles nothing else.
+pub const PICTURE: &str = "tw";
+
+/// The style sheet. It has no empty line, which would end a picture that stands in Markdown.
 pub fn sheet() -> String {
     let mut out =
-        String::from("\ntext{font-family:ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;stroke:none}\n");
-    out.push_str("line,path{fill:none}\n");
+        String::from("text{font-family:ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;stroke:none}\n");
+    out.push_str("line{fill:none}\npath{fill:none}\n");
     for (class, weight, _) in TEXTS {
         let _ = writeln!(out, ".{class}{{font-weight:{weight}}}");
     }
@@ -102,7 +105,9 @@ pub fn sheet() -> String {
     out.push_str("@media (prefers-color-scheme: dark){\n");
     colours(&mut out, 1);
     out.push_str("}\n");
-    out
+    let is_rule = |line: &&str| !line.starts_with(['@', '}']);
+    let scoped = out.lines().map(|line| if is_rule(&line) { format!(".{PICTURE} {line}") } else { line.to_owned() });
+    scoped.collect::<Vec<_>>().join("\n")
 }
 
 /// The rules of a page: light is 0, dark 1.

@@ -9,7 +9,11 @@
 //! | `inout:FILE`, `inout:FILE=OUT` | the same; written to the second file afterwards |
 //! | `out:f32[100,16]=OUT`, `out:f32[100]` | a buffer that nobody has written yet |
 //! | `zero:f32[100]=OUT`, `zero:f32[100]` | a buffer of zeros |
+//! | `expect:FILE`, `expect:FILE,RTOL,ATOL` | a buffer that nobody has written yet, compared with the file afterwards |
+//! | `expect:FILE,RTOL:inout:…` | any of these buffers, compared with the file afterwards |
+//! | `buffer:NAME` | a buffer that a script names |
 //! | `map:8x32:in:FILE.npy`, `map:8x32,swizzle128,nan:out:…` | a tensor map of any of these buffers, with this box |
+//! | `struct:u64:5,ptr(in:FILE),f32:1` | a struct by value, laid out as in C; buffers stand in `ptr(…)`, other structs in `struct(…)` |
 //!
 //! A file whose name ends in `.npy` is NumPy's; any other is raw bytes.
 
@@ -17,6 +21,7 @@ use std::path::Path;
 
 use tilewright_emulator::Arg;
 
+use super::expect::Expectation;
 use super::map::{self, Box};
 use super::npy::{self, Npy};
 
@@ -49,21 +54,34 @@ pub fn element(name: &str) -> Option<Element> {
 }
 
 /// What `--arg` says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// The bytes of a parameter.
+    /// A number.
     Value(Arg),
-    /// A buffer.
-    Buffer(Buffer),
+    /// The bytes of a parameter.
+    Bytes(Arg),
+    /// The address of a buffer.
+    Pointer(Source),
     /// A tensor map over a buffer.
-    Map(Box, Buffer),
+    Map(Box, Source),
+    /// A struct by value: values, pointers and structs.
+    Struct(Vec<Argument>),
+}
+
+/// Where a buffer comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// It is the argument's own.
+    Own(Buffer),
+    /// A script has named it.
+    Named(String),
 }
 
 /// NumPy's type and shape.
 pub type Form = (String, Vec<u64>);
 
 /// A buffer in device memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
     /// Bytes before the launch; none when nobody has written them.
     pub initial: Option<Vec<u8>>,
@@ -75,6 +93,10 @@ pub struct Buffer {
     pub to: Option<String>,
     /// Whether the kernel may write it.
     pub writable: bool,
+    /// Whether its elements are bf16, which NumPy does not know.
+    pub bf16: bool,
+    /// What it must hold afterwards.
+    pub expected: Option<Expectation>,
 }
 
 fn number(name: &str, text: &str) -> Result<Arg, String> {
@@ -122,7 +144,7 @@ fn half<T: Into<Arg>>(value: f64, round: impl Fn(f64) -> T) -> Arg {
 }
 
 /// The contents of a file, and its type and shape if it says them.
-fn contents(path: &str) -> Result<(Vec<u8>, Option<Form>), String> {
+pub(super) fn contents(path: &str) -> Result<(Vec<u8>, Option<Form>), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
     if Path::new(path).extension().is_some_and(|extension| extension == "npz") {
         return Err(format!("{path}: archives of arrays are not read; save one array as .npy"));
@@ -157,7 +179,115 @@ fn shaped(text: &str) -> Result<Buffer, String> {
         .collect::<Result<_, String>>()?;
     let total = shape.iter().try_fold(bytes, |size, extent| size.checked_mul(*extent));
     let bytes = total.ok_or_else(|| format!("`{form}` has more bytes than there are addresses"))?;
-    Ok(Buffer { initial: None, bytes, form: Some((dtype.to_owned(), shape)), to, writable: true })
+    let form = Some((dtype.to_owned(), shape));
+    Ok(Buffer { initial: None, bytes, form, to, writable: true, bf16: name == "bf16", expected: None })
+}
+
+fn own(buffer: Buffer) -> Argument {
+    Argument::Pointer(Source::Own(buffer))
+}
+
+/// `FILE,RTOL,ATOL` or `FILE,RTOL,ATOL:inout:FILE`.
+fn expected(text: &str) -> Result<Buffer, String> {
+    let starts = [":in:", ":inout:", ":out:", ":zero:"].into_iter().filter_map(|start| text.find(start));
+    let (what, buffer) = match starts.min() {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let expectation = Expectation::parse(what)?;
+    let buffer = match buffer.map(parse).transpose()? {
+        Some(Argument::Pointer(Source::Own(buffer))) => buffer,
+        _ => Buffer {
+            initial: None,
+            bytes: expectation.bytes.len() as u64,
+            form: expectation.form.clone(),
+            to: None,
+            writable: true,
+            bf16: false,
+            expected: None,
+        },
+    };
+    if buffer.bytes != expectation.bytes.len() as u64 {
+        let (have, want) = (buffer.bytes, expectation.bytes.len());
+        return Err(format!("the buffer has {have} bytes, and {} has {want} to compare with", expectation.file));
+    }
+    Ok(Buffer { expected: Some(expectation), ..buffer })
+}
+
+/// The parts of a text between commas that are in no brackets.
+fn parts(text: &str) -> Result<Vec<&str>, String> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if depth < 0 {
+            break;
+        }
+    }
+    if depth != 0 {
+        return Err(format!("the brackets of `{text}` do not fit"));
+    }
+    parts.push(text[start..].trim());
+    Ok(parts)
+}
+
+/// The members of a struct.
+fn members(text: &str) -> Result<Vec<Argument>, String> {
+    let member = |text: &str| {
+        let inside = |word: &str| text.strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')');
+        if let Some(inner) = inside("struct") {
+            return members(inner).map(Argument::Struct);
+        }
+        if let Some(inner) = inside("ptr") {
+            return match parse(inner)? {
+                pointer @ Argument::Pointer(_) => Ok(pointer),
+                _ => Err(format!("`{inner}` is no buffer")),
+            };
+        }
+        match parse(text)? {
+            value @ (Argument::Value(_) | Argument::Bytes(_)) => Ok(value),
+            _ => Err(format!("`{text}` is no number, bytes:…, null, ptr(…) or struct(…)")),
+        }
+    };
+    parts(text)?.into_iter().map(member).collect()
+}
+
+/// Bytes and alignment of an argument, given the addresses of the buffers that it points to, in order. A member of a
+/// struct is at a multiple of its alignment, and the struct's size a multiple of its own, as in C; `bytes:` are aligned
+/// to one.
+pub fn layout(argument: &Argument, addresses: &mut impl Iterator<Item = u64>) -> (Vec<u8>, usize) {
+    match argument {
+        Argument::Value(Arg(bytes)) => (bytes.clone(), bytes.len().max(1)),
+        Argument::Bytes(Arg(bytes)) => (bytes.clone(), 1),
+        Argument::Pointer(_) | Argument::Map(..) => (addresses.next().unwrap_or(0).to_le_bytes().to_vec(), 8),
+        Argument::Struct(members) => {
+            let (mut all, mut most) = (Vec::new(), 1);
+            for member in members {
+                let (bytes, align) = layout(member, addresses);
+                all.resize(all.len().next_multiple_of(align), 0);
+                all.extend(bytes);
+                most = most.max(align);
+            }
+            all.resize(all.len().next_multiple_of(most), 0);
+            (all, most)
+        }
+    }
+}
+
+/// The buffers that an argument points to, in order.
+pub fn sources(argument: &Argument) -> Vec<&Source> {
+    match argument {
+        Argument::Value(_) | Argument::Bytes(_) => Vec::new(),
+        Argument::Pointer(source) | Argument::Map(_, source) => vec![source],
+        Argument::Struct(members) => members.iter().flat_map(sources).collect(),
+    }
 }
 
 /// Reads an argument as it stands on the command line, and the file it names.
@@ -179,7 +309,7 @@ pub fn parse(text: &str) -> Result<Argument, String> {
                 u8::from_str_radix(text, 16).ok()
             });
             let bytes: Option<Vec<u8>> = pairs.collect();
-            bytes.map(|bytes| Argument::Value(Arg(bytes))).ok_or_else(|| format!("`{rest}` is not in hexadecimal"))
+            bytes.map(|bytes| Argument::Bytes(Arg(bytes))).ok_or_else(|| format!("`{rest}` is not in hexadecimal"))
         }
         "in" | "inout" => {
             let (path, to) = match rest.split_once('=') {
@@ -188,21 +318,26 @@ pub fn parse(text: &str) -> Result<Argument, String> {
             };
             let (initial, form) = contents(path)?;
             let bytes = initial.len() as u64;
-            Ok(Argument::Buffer(Buffer { initial: Some(initial), bytes, form, to, writable: kind == "inout" }))
+            let initial = Some(initial);
+            Ok(own(Buffer { initial, bytes, form, to, writable: kind == "inout", bf16: false, expected: None }))
         }
-        "out" => shaped(rest).map(Argument::Buffer),
+        "out" => shaped(rest).map(own),
         "zero" => {
             let mut buffer = shaped(rest)?;
             // Filled by the device: a size that is too large is refused there.
             buffer.initial = Some(Vec::new());
-            Ok(Argument::Buffer(buffer))
+            Ok(own(buffer))
         }
+        "buffer" if rest.is_empty() => Err("`buffer:` names no buffer".to_owned()),
+        "buffer" => Ok(Argument::Pointer(Source::Named(rest.to_owned()))),
+        "expect" => expected(rest).map(own),
+        "struct" => members(rest).map(Argument::Struct),
         "map" => {
             let Some((extents, buffer)) = rest.split_once(':') else {
                 return Err(format!("`{text}` names no buffer, as in map:8x32:in:x.npy"));
             };
             match parse(buffer)? {
-                Argument::Buffer(buffer) => Ok(Argument::Map(map::parse(extents)?, buffer)),
+                Argument::Pointer(source) => Ok(Argument::Map(map::parse(extents)?, source)),
                 _ => Err(format!("`{buffer}` is no buffer")),
             }
         }
@@ -216,8 +351,8 @@ mod tests {
 
     fn value(text: &str) -> Result<Vec<u8>, String> {
         match parse(text)? {
-            Argument::Value(Arg(bytes)) => Ok(bytes),
-            Argument::Buffer(_) | Argument::Map(..) => Err("a buffer".to_owned()),
+            Argument::Value(Arg(bytes)) | Argument::Bytes(Arg(bytes)) => Ok(bytes),
+            _ => Err("no value".to_owned()),
         }
     }
 
@@ -249,14 +384,33 @@ mod tests {
             "map:8:u32:1",
             "map:8xx2:out:f32[8]",
             "map:8,swizzle48:out:f32[8]",
+            "buffer:",
+            "expect:/no/such/file",
+            "struct:u32:1,map:8:out:f32[8]",
+            "struct:u32:1,(u32:1",
+            "struct:ptr(u32:1)",
+            "struct:u32:1)",
+            "struct:",
         ] {
             assert!(value(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
+    fn structs_are_laid_out_as_in_c() {
+        let argument = parse("struct:u8:1,ptr(zero:f32[2,3]),struct(u16:2,u32:3),bytes:0405").unwrap();
+        assert_eq!(sources(&argument).len(), 1);
+        let (bytes, align) = layout(&argument, &mut [0x1122u64].into_iter());
+        let mut wanted = vec![1, 0, 0, 0, 0, 0, 0, 0, 0x22, 0x11, 0, 0, 0, 0, 0, 0];
+        wanted.extend([2, 0, 0, 0, 3, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((bytes, align), (wanted, 8));
+    }
+
+    #[test]
     fn shapes() {
-        let Ok(Argument::Buffer(buffer)) = parse("out:f32[3,4]=z.npy") else { panic!("a buffer is expected") };
+        let Ok(Argument::Pointer(Source::Own(buffer))) = parse("out:f32[3,4]=z.npy") else {
+            panic!("a buffer is expected")
+        };
         assert_eq!((buffer.bytes, buffer.to.as_deref()), (48, Some("z.npy")));
         for bad in ["out:f32", "out:f32[", "out:f32[-1]", "out:f33[1]", "out:f64[9999999999,9999999999]", "zero:[3]"] {
             assert!(parse(bad).is_err(), "{bad}");

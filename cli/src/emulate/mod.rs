@@ -1,35 +1,50 @@
-//! `tilewright emulate`: a kernel of a PTX file on the emulator, on data from files. Nothing of the language is needed:
+//! `tilewright emulate`: kernels of PTX files on the emulator, on data from files. Nothing of the language is needed:
 //! the PTX may come from any compiler.
+//!
+//! A `script` is what to launch, a `session` its launches under one seed. The `judge` makes one list of the findings of
+//! all of them, by `rules`; `report`, `sarif` and `junit` tell it.
 
 pub mod argument;
+pub mod expect;
+mod judge;
+mod junit;
 pub mod map;
+mod names;
 pub mod npy;
 mod report;
+mod rules;
+mod sarif;
+mod script;
+mod session;
 
-use std::path::Path;
+use std::ops::Range;
 
-use tilewright_emulator::{Arg, Extent, Launch, MatrixModel, Memory, Options, Program, Report};
+use tilewright_emulator::{MatrixModel, Options};
 
-use self::argument::{Argument, Buffer};
+use self::judge::{Judge, Judged};
+use self::rules::{Rules, Verdict};
+use self::script::Plan;
+use self::session::Ran;
 use crate::{Output, Status};
 
-/// Device memory that a command may use.
-const CAPACITY: u64 = 64 << 30;
+/// Most seeds of a command.
+const MOST_SEEDS: u64 = 10_000;
 
 /// What was asked for: the options of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Request {
     /// A PTX file.
-    pub file: String,
-    /// The kernel; may be left out if there is only one.
+    #[arg(required_unless_present = "script")]
+    pub file: Option<String>,
+    /// The kernel, or a part of its name as it is written in C++; may be left out if there is only one.
     #[arg(long)]
     pub entry: Option<String>,
     /// Blocks: X, X,Y or X,Y,Z.
     #[arg(long, value_parser = triple, default_value = "1", allow_hyphen_values = true)]
     pub grid: [u32; 3],
     /// Threads of a block: X, X,Y or X,Y,Z.
-    #[arg(long, value_parser = triple, allow_hyphen_values = true)]
-    pub block: [u32; 3],
+    #[arg(long, value_parser = triple, allow_hyphen_values = true, required_unless_present = "script")]
+    pub block: Option<[u32; 3]>,
     /// An argument; once for every parameter.
     #[arg(long = "arg", allow_hyphen_values = true)]
     pub args: Vec<String>,
@@ -39,9 +54,18 @@ pub struct Request {
     /// Bytes of dynamic shared memory.
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub shared: u32,
+    /// Several launches on the same memory, as a TOML file says; described in docs/emulate.md.
+    #[arg(long, conflicts_with_all = ["file", "entry", "grid", "block", "args", "symbols", "shared"])]
+    pub script: Option<String>,
     /// Decides the order of execution.
-    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true, conflicts_with = "seeds")]
     pub seed: u64,
+    /// Runs with each of these seeds, A..B without B, and merges what is found.
+    #[arg(long, value_parser = range, allow_hyphen_values = true)]
+    pub seeds: Option<Range<u64>>,
+    /// Severities of kinds of findings and findings that are known: a TOML file; described in docs/emulate.md.
+    #[arg(long)]
+    pub suppressions: Option<String>,
     /// Move approximate results within the bounds that the manual gives, by the seed.
     #[arg(long)]
     pub perturb: bool,
@@ -51,9 +75,37 @@ pub struct Request {
     /// Warp instructions that the launch may execute.
     #[arg(long, allow_hyphen_values = true)]
     pub budget: Option<u64>,
+    /// Host threads; all that there are if left out. The result does not depend on it.
+    #[arg(long, value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<usize>,
+    /// Write the findings as SARIF 2.1.0 to this file.
+    #[arg(long)]
+    pub sarif: Option<String>,
+    /// Write a test case for each launch as JUnit's XML to this file.
+    #[arg(long)]
+    pub junit: Option<String>,
     /// Print JSON; the format is described in docs/emulate.md.
     #[arg(long)]
     pub json: bool,
+}
+
+impl Request {
+    /// The seeds to run with.
+    fn seeds(&self) -> Range<u64> {
+        self.seeds.clone().unwrap_or(self.seed..self.seed.saturating_add(1))
+    }
+
+    /// The file that was asked for, for reports.
+    fn name(&self) -> &str {
+        self.script.as_deref().or(self.file.as_deref()).unwrap_or_default()
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1024) => Ok(count),
+        _ => Err(format!("`{text}` is no number from 1 to 1024")),
+    }
 }
 
 fn matrix_model(text: &str) -> Result<MatrixModel, String> {
@@ -81,15 +133,43 @@ pub fn triple(text: &str) -> Result<[u32; 3], String> {
     Ok(shape)
 }
 
-/// What a launch was, for its report.
+/// `A..B`: the seeds from A up to, but not including, B.
+///
+/// # Errors
+/// That it is none, or has no seeds, or too many.
+pub fn range(text: &str) -> Result<Range<u64>, String> {
+    let parts = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    match parts {
+        Some((start, end)) if start < end && end - start <= MOST_SEEDS => Ok(start..end),
+        Some((start, end)) if start < end => Err(format!("{} seeds are more than {MOST_SEEDS}", end - start)),
+        Some(_) => Err(format!("`{text}` has no seeds")),
+        None => Err(format!("`{text}` is no range of seeds, such as 0..8")),
+    }
+}
+
+/// What the launches of a command were, for their report.
 struct Done {
-    entry: String,
-    report: Report,
+    /// One for each seed.
+    runs: Vec<Ran>,
+    /// What was found in all of them.
+    judged: Vec<Judged>,
+    /// Findings that are not kept.
+    dropped: u64,
+    /// Suppressions that have covered nothing.
+    unused: Vec<String>,
     /// File and bytes of every output.
     written: Vec<(String, u64)>,
 }
 
-/// Runs a kernel and writes its outputs.
+impl Done {
+    /// Whether nothing that counts was found, and everything compared is as expected.
+    fn is_good(&self) -> bool {
+        let compared = self.runs.iter().all(|run| run.compared.iter().all(|compared| compared.wrong == 0));
+        compared && self.dropped == 0 && !self.judged.iter().any(Judged::fails)
+    }
+}
+
+/// Runs kernels and writes their outputs.
 pub fn emulate(request: &Request) -> Output {
     match launch(request) {
         Err(error) => {
@@ -97,140 +177,74 @@ pub fn emulate(request: &Request) -> Output {
             Output { text, ..Output::usage(error) }
         }
         Ok(done) => {
-            let good = done.report.is_clean();
             let text = if request.json { report::json(request, &done) } else { report::text(&done) };
-            Output { text, errors: String::new(), status: if good { Status::Good } else { Status::Bad } }
+            let status = if done.is_good() { Status::Good } else { Status::Bad };
+            Output { text, errors: String::new(), status }
         }
     }
 }
 
 fn launch(request: &Request) -> Result<Done, String> {
-    let text =
-        std::fs::read_to_string(&request.file).map_err(|error| format!("{} cannot be read: {error}", request.file))?;
-    let program = Program::parse(&text).map_err(|error| format!("{}: {error}", request.file))?;
-    let entry = entry(&program, request.entry.as_deref())?;
-    let parameters = program.parameters(&entry).map_err(|error| error.to_string())?;
-    let memory = Memory::new(CAPACITY);
-    let (mut args, mut buffers) = (Vec::new(), Vec::new());
-    let mut extents = Vec::new();
-    for (index, text) in request.args.iter().enumerate() {
-        let name = parameters.get(index).map_or_else(|| format!("argument {}", index + 1), |(name, _)| name.clone());
-        let argument = argument::parse(text).map_err(|error| format!("argument {} (`{text}`): {error}", index + 1))?;
-        match argument {
-            Argument::Value(value) => args.push(value),
-            Argument::Buffer(_) | Argument::Map(..) => {
-                let refuse = |error| format!("argument {} (`{text}`): {error}", index + 1);
-                let (map, buffer) = match argument {
-                    Argument::Map(map, buffer) => (Some(map), buffer),
-                    Argument::Buffer(buffer) => (None, buffer),
-                    Argument::Value(_) => continue,
-                };
-                let base = fill(&memory, &buffer, &name).map_err(refuse)?;
-                args.push(match map {
-                    Some(map) => Arg(map::encode(&map, &buffer, base).map_err(refuse)?),
-                    None => base.into(),
-                });
-                extents.push(Extent {
-                    base,
-                    bytes: buffer.bytes,
-                    label: name,
-                    element: buffer.form.as_ref().map_or(0, |(dtype, _)| element_bytes(dtype)),
-                    read_only: !buffer.writable,
-                });
-                buffers.push((base, buffer));
+    let plan = Plan::of(request)?;
+    let rules = request.suppressions.as_deref().map(Rules::read).transpose()?.unwrap_or_default();
+    for path in [&request.sarif, &request.junit].into_iter().flatten() {
+        session::can_be_written(path)?;
+    }
+    let programs = session::programs(&plan)?;
+    let mut runs = Vec::new();
+    let (mut judge, mut dropped, mut written) = (Judge::default(), 0, Vec::new());
+    for seed in request.seeds() {
+        let mut options = Options {
+            seed,
+            perturb: request.perturb.then_some(seed),
+            matrix: request.matrix,
+            threads: request.threads,
+            ..Options::default()
+        };
+        if let Some(budget) = request.budget {
+            options.budget = budget;
+        }
+        let mut run = session::run(&plan, &programs, &options)?;
+        for (number, (_, report)) in run.launches.iter().enumerate() {
+            judge.add(&report.findings, (seed, number), &rules);
+            dropped += report.dropped;
+        }
+        let last = run.launches.len().saturating_sub(1);
+        judge.add(&judge::leaks(&run.heap), (seed, last), &rules);
+        // Those of the first seed are kept.
+        for (path, data, bytes) in std::mem::take(&mut run.outputs) {
+            if runs.is_empty() {
+                write(&path, &data)?;
+                written.push((path, bytes));
             }
         }
+        runs.push(run);
     }
-    for symbol in &request.symbols {
-        let Some((name, path)) = symbol.split_once('=') else {
-            return Err(format!("`{symbol}` is no NAME=FILE"));
-        };
-        let Argument::Buffer(buffer) = argument::parse(&format!("in:{path}"))? else { continue };
-        let bytes = buffer.initial.unwrap_or_default();
-        let refuse = |error| format!("`--symbol {symbol}`, {} bytes: {error}", bytes.len());
-        program.write_symbol(&memory, name, &bytes).map_err(refuse)?;
+    let judged = judge.finish();
+    let used = |at: usize| judged.iter().any(|one| matches!(one.verdict, Verdict::Suppressed(Some(by), _) if by == at));
+    let all = rules.suppressions().iter().enumerate();
+    let unused = all.filter(|(at, _)| !used(*at)).map(|(_, rule)| rule.to_string()).collect();
+    let done = Done { runs, judged, dropped, unused, written };
+    if let Some(path) = &request.sarif {
+        write(path, sarif::document(request, &done).as_bytes())?;
     }
-    let launch = Launch {
-        entry: entry.clone(),
-        grid: request.grid,
-        block: request.block,
-        cluster: None,
-        dependent: false,
-        dynamic_shared: request.shared,
-        args,
-        extents,
-    };
-    let mut options = Options {
-        seed: request.seed,
-        perturb: request.perturb.then_some(request.seed),
-        matrix: request.matrix,
-        ..Options::default()
-    };
-    if let Some(budget) = request.budget {
-        options.budget = budget;
+    if let Some(path) = &request.junit {
+        write(path, junit::document(request, &done).as_bytes())?;
     }
-    // Said before the kernel runs, which may take long.
-    for path in buffers.iter().filter_map(|(_, buffer)| buffer.to.as_deref()) {
-        can_be_written(path)?;
-    }
-    let report = program.launch(&launch, &memory, &options).map_err(|error| error.to_string())?;
-    let mut written = Vec::new();
-    for (base, buffer) in buffers {
-        let Some(path) = buffer.to else { continue };
-        let mut data = vec![0; buffer.bytes as usize];
-        memory.read(base, &mut data).map_err(|error| error.to_string())?;
-        let bytes = match buffer.form {
-            Some((dtype, shape)) if argument::is_npy(&path) => npy::write(&npy::Npy { dtype, shape, data }),
-            _ if argument::is_npy(&path) => {
-                let shape = vec![data.len() as u64];
-                npy::write(&npy::Npy { dtype: "u1".to_owned(), shape, data })
-            }
-            _ => data,
-        };
-        std::fs::write(&path, bytes).map_err(|error| format!("{path} cannot be written: {error}"))?;
-        written.push((path, buffer.bytes));
-    }
-    Ok(Done { entry, report, written })
+    Ok(done)
 }
 
-/// Whether a file may stand at this path.
-fn can_be_written(path: &str) -> Result<(), String> {
-    let path = Path::new(path);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let why = match folder {
-        _ if path.is_dir() => "it is a folder".to_owned(),
-        Some(folder) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
-        _ => return Ok(()),
-    };
-    Err(format!("{} cannot be written: {why}", path.display()))
+fn write(path: &str, data: &[u8]) -> Result<(), String> {
+    std::fs::write(path, data).map_err(|error| format!("{path} cannot be written: {error}"))
 }
 
-/// Bytes of an element of NumPy's type.
-fn element_bytes(dtype: &str) -> u32 {
-    dtype.get(1..).and_then(|size| size.parse().ok()).unwrap_or(0)
-}
-
-/// The kernel asked for, or the only one.
-fn entry(program: &Program, name: Option<&str>) -> Result<String, String> {
-    if let Some(name) = name {
-        return Ok(name.to_owned());
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ranges_of_seeds() {
+        assert_eq!(super::range("2..5"), Ok(2..5));
+        for bad in ["", "3", "3..3", "5..2", "a..b", "0..10001", "-1..2"] {
+            assert!(super::range(bad).is_err(), "{bad}");
+        }
     }
-    let names: Vec<&str> = program.entries().collect();
-    match names[..] {
-        [only] => Ok(only.to_owned()),
-        [] => Err("the file has no kernel".to_owned()),
-        _ => Err(format!("the file has several kernels; name one with --entry: {}", names.join(", "))),
-    }
-}
-
-/// Allocates a buffer and gives it its contents.
-fn fill(memory: &Memory, buffer: &Buffer, label: &str) -> Result<u64, String> {
-    let base = memory.alloc(buffer.bytes, label).map_err(|error| error.to_string())?;
-    let filled = match &buffer.initial {
-        None => Ok(()),
-        Some(bytes) if bytes.len() as u64 == buffer.bytes => memory.write(base, bytes),
-        Some(_) => memory.fill(base, buffer.bytes, 0),
-    };
-    filled.map_err(|error| error.to_string())?;
-    Ok(base)
 }

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::banks;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::count::{POINTS, Shape, Walk, Where};
@@ -151,7 +152,7 @@ impl<'a> Around<'a> {
         let shape = Shape { inner: &access.inner, in_terms: access.in_terms, is_write, run, bytes };
         walk.degree(
             shape,
-            &Where { variables, conditions: Vec::new(), sums: offsets, by_values: false, byte: &byte },
+            &Where { variables, conditions: Vec::new(), sums: offsets, by_values: false, period: None, byte: &byte },
             POINTS,
         )
     }
@@ -245,9 +246,15 @@ impl<'a> Around<'a> {
             let at = swizzle.of(&mut Numbers(&[]), &at);
             u64::try_from(at * i128::from(bytes)).ok()
         };
+        // Swizzles repeat themselves after eight rows of banks.
+        let period = (!by_values).then(|| i128::from(8 * banks::ROW / bytes));
         let (inner, in_terms) = access.read.map_or((&[][..], false), |r| (&r.inner, r.in_terms));
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
-        Some((walk.degree(shape, &Where { variables, conditions, sums, by_values, byte: &byte }, points)?, run))
+        let mut place = Where { variables, conditions, sums, by_values, period, byte: &byte };
+        let degree = walk.degree(shape, &place, points);
+        place.period = None;
+        debug_assert!(!cfg!(test) || degree == walk.degree(shape, &place, points));
+        Some((degree?, run))
     }
 
     /// Lanes of a vector that an access takes together.

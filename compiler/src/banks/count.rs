@@ -52,6 +52,8 @@ pub struct Where<'a> {
     pub sums: Vec<Expr>,
     /// Whether it is computed from the variables as well.
     pub by_values: bool,
+    /// So much more of the only sum moves the bytes of all lanes by whole rows of banks, if that is known.
+    pub period: Option<i128>,
     /// Which byte that is.
     pub byte: &'a Byte<'a>,
 }
@@ -100,6 +102,39 @@ impl Sum {
         match &self.others {
             None => own.checked_add(now),
             Some(others) => own.checked_add(now)?.checked_add(others.eval(values)?),
+        }
+    }
+}
+
+/// What iterations took, by the remainder that they add to the place: another one with the same takes as much.
+#[derive(Default)]
+struct Alike {
+    seen: Vec<(i128, Cycles)>,
+    /// What the present iteration adds, and what was taken before it.
+    now: Option<i128>,
+    before: Cycles,
+}
+
+impl Alike {
+    /// Begins an iteration that adds so much to the place, which has a period. Where one like it was seen, adds what
+    /// that took.
+    fn is_seen(&mut self, place: Option<(i128, i128)>, found: Option<&mut Degree>) -> bool {
+        self.now = place.map(|(now, period)| now.rem_euclid(period));
+        self.before = Cycles::default();
+        let Some(Degree { sum, .. }) = found else { return false };
+        self.before = *sum;
+        let earlier = self.seen.iter().find(|seen| Some(seen.0) == self.now);
+        let Some((_, took)) = earlier else { return false };
+        (sum.taken, sum.least) = (sum.taken + took.taken, sum.least + took.least);
+        self.now = None;
+        true
+    }
+
+    /// Ends an iteration; one that was not seen before is from now on.
+    fn keep(&mut self, found: Option<&Degree>) {
+        if let (Some(now), Some(Degree { sum, .. })) = (self.now, found) {
+            let (taken, least) = (sum.taken - self.before.taken, sum.least - self.before.least);
+            self.seen.push((now, Cycles { taken, least }));
         }
     }
 }
@@ -283,6 +318,7 @@ impl<'a> Walk<'a> {
                 sum.push(known.and_then(|()| sum.of_thread.eval(&values)), numbers.is_some());
             }
         }
+        let mut alike = Alike::default();
         let by_lane = place.by_values || conditions.iter().chain(&sums).any(|sum| sum.others.is_some());
         loop {
             for ((var, _, step, _), count) in loops.iter().zip(&counts) {
@@ -297,7 +333,10 @@ impl<'a> Walk<'a> {
             }
             // Most conditions keep no thread away.
             let conditions: Vec<&Sum> = conditions.iter().filter(|sum| !sum.always_holds()).collect();
-            for warp in 0..warps {
+            let only =
+                if let ([sum], false, true) = (&sums[..], by_lane, conditions.is_empty()) { sum.now } else { None };
+            let is_seen = alike.is_seen(only.zip(place.period), found.as_mut());
+            for warp in 0..if is_seen { 0 } else { warps } {
                 let mut lane = |thread: usize| {
                     let numbers = threads[thread].as_ref()?;
                     if by_lane {
@@ -348,6 +387,7 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
+            alike.keep(found.as_ref());
             // The next iteration, the last loop fastest.
             let Some(next) = (0..loops.len()).rev().find(|n| counts[*n] + 1 < loops[*n].1) else { return found };
             counts[next] += 1;

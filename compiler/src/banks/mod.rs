@@ -11,3 +11,5 @@ pub mod alone;
 pub mod conflicts;
 pub mod count;
 pub mod sectors;
+#[cfg(test)]
+mod tests;

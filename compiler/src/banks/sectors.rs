@@ -3,9 +3,11 @@
 //! **Property.** The sectors counted are those that the emulator counts, for the warps and iterations looked at.
 //! **Formula.** The definition: the address of each lane's element, and the rule of sectors ([`sectors`]).
 //! **Approximation.** Tensors start at a multiple of a sector. Sizes are large ones that the facts admit
-//! ([`large`]): all alike, so that nothing is said of rows that start inside a sector. Elements whose place depends on
-//! data are not looked at, and the first warps stand for all of a block.
+//! ([`large`]): all alike, so that nothing is said of rows that start inside a sector. An index that is read from
+//! memory is taken to be the same for all threads, if elements are neighbours along another one; else nothing is said.
+//! The first warps stand for all of a block.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use tilewright_kernel::info::{DimKind, ParameterKind};
@@ -20,7 +22,7 @@ use crate::memory::fetch;
 use crate::plan::Analysed;
 use crate::plan::roles::copies_around;
 use crate::plan::staged::Way;
-use crate::program::Program;
+use crate::program::{Program, expressions};
 use crate::schedule::accesses::{Access, Inner};
 use crate::schedule::neighbours::{innermost, reorders, stems_from, written_ops};
 use crate::schedule::vector::Class;
@@ -68,6 +70,7 @@ pub fn find(program: &Program, facts: &Facts, analysed: &[Analysed], diags: &mut
             is_write: first.access.is_write,
             sectors: (first.touched, first.least),
             apart: first.apart,
+            by_data: first.access.offset.is_unknown(),
             sizes: (program.dims.iter().zip(&sizes))
                 .filter(|(dim, _)| dim.kind == DimKind::Size)
                 .map(|(dim, size)| (dim.name.to_string(), *size))
@@ -179,6 +182,7 @@ impl<'a> Around<'a> {
         if !access.inner.iter().all(is_known) {
             return true;
         }
+        let Some(place) = self.place(access) else { return false };
         let (mut starts, mut count) = ([0; WARP as usize], 0);
         let mut values = [0; VALUES];
         for lane in warp.chunks_exact(*each) {
@@ -187,7 +191,7 @@ impl<'a> Around<'a> {
             for axis in &access.inner {
                 values[axis.var as usize] = axis.lower.eval(values).unwrap_or(0);
             }
-            let Some(offset) = access.offset.eval(values) else { return !access.offset.is_unknown() };
+            let Some(offset) = place.0.eval(values) else { return !place.0.is_unknown() };
             if let Ok(start) = u64::try_from(offset * i128::from(bytes)) {
                 starts[count] = start;
                 count += 1;
@@ -200,6 +204,19 @@ impl<'a> Around<'a> {
         // Lanes of a vector go together, where they do.
         seems_slow(&mut starts[..count], bytes)
             && self.run(access).is_none_or(|run| run == 1 || seems_slow(&mut starts[..count], run * bytes))
+    }
+
+    /// The offset and the indices of an access, with 0 for those that are read from memory; none if one of them is the
+    /// last.
+    fn place<'b>(&self, access: &'b Access) -> Option<(Cow<'b, Expr>, Cow<'b, [Expr]>)> {
+        if !access.offset.is_unknown() {
+            return Some((Cow::Borrowed(&access.offset), Cow::Borrowed(&access.indices)));
+        }
+        access.indices.last().filter(|last| !last.is_unknown())?;
+        let known = |e: &Expr| if e.is_unknown() { Expr::constant(0) } else { e.clone() };
+        let indices: Vec<Expr> = access.indices.iter().map(known).collect();
+        let tensor = expressions::tensor(self.program, access.parameter)?;
+        Some((Cow::Owned(expressions::offset(tensor, &indices, &self.own().stage.facts)), Cow::Owned(indices)))
     }
 
     /// Lanes of the stage's vector that an access takes together.
@@ -226,8 +243,9 @@ impl<'a> Around<'a> {
         let inner: Vec<Inner> = (access.inner.iter())
             .map(|axis| Inner { lower: walk.sized(&axis.lower), upper: walk.sized(&axis.upper), ..axis.clone() })
             .collect();
-        let mut sums = vec![walk.sized(&stage.facts.normal(&access.offset))];
-        let sides = access.indices.iter().zip(tensor.shape.iter());
+        let (offset, indices) = self.place(access)?;
+        let mut sums = vec![walk.sized(&stage.facts.normal(&offset))];
+        let sides = indices.iter().zip(tensor.shape.iter());
         let most: Vec<i128> =
             tensor.shape.iter().map(|size| Expr::from_size(size).eval(self.sizes)).collect::<Option<_>>()?;
         sums.extend(sides.map(|(index, _)| walk.sized(&stage.facts.normal(index))));
@@ -253,7 +271,7 @@ impl<'a> Around<'a> {
         let shape = Shape { inner: &inner, in_terms: access.in_terms, is_write: access.is_write, run, bytes };
         let degree = walk.degree(
             shape,
-            &Where { variables, conditions: Vec::new(), sums, by_values: false, byte: &byte },
+            &Where { variables, conditions: Vec::new(), sums, by_values: false, period: None, byte: &byte },
             POINTS,
         )?;
         let [a, b] = first.map(|first: Cell<Option<u64>>| first.get());

@@ -189,17 +189,21 @@ pub fn lower(
         None => None,
     };
     let mut is_left = true;
-    if let (Some((is_any, entry)), Some(narrow)) = (first, &narrow) {
+    if let Some((is_any, entry)) = first {
         entries.push(entry);
         is_left = !is_any;
-        if !filled.is_empty() {
-            let plain = in_32_bits(format!("{name}_plain"), false, narrow, &[])?;
-            is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
-            entries.extend(plain.map(|(_, entry)| entry));
-        }
+    }
+    let wide_of = || index_width::wide(program, facts, stages);
+    let mut wide = if is_left { wide_of() } else { None };
+    // Sizes of 0 are left to 64-bit indices where these are there for all sizes: nobody waits for such a launch.
+    let has_all = wide.as_ref().is_some_and(Vec::is_empty);
+    if let (Some(narrow), false, false, false) = (&narrow, entries.is_empty(), filled.is_empty(), has_all) {
+        let plain = in_32_bits(format!("{name}_plain"), false, narrow, &[])?;
+        is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
+        wide = wide.or_else(|| is_left.then(wide_of).flatten());
+        entries.extend(plain.map(|(_, entry)| entry));
     }
     let mut last = format!("{name}_64");
-    let wide = if is_left { index_width::wide(program, facts, stages) } else { None };
     // Where no other entry point has the copies, this one does.
     if let Some(wide) = &wide
         && is_staged

@@ -21,7 +21,9 @@ impl Context<'_> {
     pub fn reduction(&mut self, reduction: &ast::Reduction, hint: Hint, span: Span) -> Option<ValueId> {
         let kind = reduction.kind.value;
         if kind == ast::ReductionKind::Scan {
-            self.diags.report(NotSupportedYet { construct: "scan".to_owned(), span, instead: None });
+            let instead = "a `sum` over `|j in 0..=i|` is right, and adds up the terms of each element anew";
+            let (construct, instead) = ("scan".to_owned(), Some(instead.to_owned()));
+            self.diags.report(NotSupportedYet { construct, span, instead });
             return None;
         }
         let order = self.order(reduction);

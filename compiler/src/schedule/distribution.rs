@@ -262,6 +262,7 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             diags.report(NotStatic {
                 axis: axis.name.clone(),
                 extent: axis.extent.show(&names),
+                sizes: axis.extent.vars().into_iter().map(names).collect(),
                 bound: None,
                 limit: if axis.binding == Binding::Cta { CLUSTER_LIMIT } else { BLOCK_LIMIT },
                 op: "bind",
@@ -329,6 +330,7 @@ fn check(
             threads,
             unit: d.finest_name(),
             bound: last.map(|leaf| axes[leaf].name.clone()),
+            grid: d.grid.last().map(|leaf| axes[*leaf].name.clone()),
             data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
             others: needed > 1,
             span: last_span,

@@ -112,7 +112,9 @@ impl Parser<'_> {
         }
         let axis = self.axis_decl(Named::Axis)?;
         if self.is_open(Delimiter::Bracket) {
-            let (construct, instead) = ("scatter".to_owned(), None);
+            let instead = "say of each element of the output where it comes from: \
+                           an index that is read from memory may stand on the right, `x[p[i]] or 0.0`";
+            let (construct, instead) = ("scatter".to_owned(), Some(instead.to_owned()));
             self.diagnostics.report(NotSupportedYet { construct, span: start, instead });
             return Err(Reported);
         }

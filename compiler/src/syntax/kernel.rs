@@ -161,13 +161,15 @@ impl Parser<'_> {
         let name = self.name(Named::Item)?;
         let mut doc = None;
         if name.text == "doc" && self.eat_operator("=").is_some() {
-            let Some(text) = self.literal() else { return Err(self.unexpected(Expected::Expression)) };
-            match syn::parse_str::<syn::LitStr>(text) {
-                Ok(literal) => doc = Some(literal.value()),
-                Err(_) => {
+            match self.literal().map(|text| (text, syn::parse_str::<syn::LitStr>(text))) {
+                Some((_, Ok(literal))) => doc = Some(literal.value()),
+                Some((text, Err(_))) => {
                     let (text, span) = (text.to_owned(), self.here());
                     self.diagnostics.report(BadLiteral { text, problem: LiteralProblem::NotAString, span });
                 }
+                // `include_str!("k.svg")`: Rust has the text.
+                None if self.word().is_some() && self.is_operator_at(1, "!") => {}
+                None => return Err(self.unexpected(Expected::Expression)),
             }
         }
         let mut words = Vec::new();

@@ -24,7 +24,7 @@ mod written;
 use tilewright_ptx::SpecialReg;
 
 use crate::counters::{Class, Work};
-use crate::report::Place;
+use crate::report::{Inlined, Place};
 use op::{Inst, Slot};
 
 /// A register whose reads are checked at run time.
@@ -64,6 +64,13 @@ pub(crate) struct Origin {
     pub work: Option<Box<Work>>,
 }
 
+/// A position in the source, and the calls that were inlined around it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SourcePlace {
+    pub at: (String, u32, u32),
+    pub inlined: Vec<Inlined>,
+}
+
 /// A decoded kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
@@ -73,7 +80,7 @@ pub(crate) struct Kernel {
     pub code: Vec<Inst>,
     pub origins: Vec<Origin>,
     pub mnemonics: Vec<String>,
-    pub sources: Vec<(String, u32, u32)>,
+    pub sources: Vec<SourcePlace>,
     /// Data slots of loads, stores and atomics; `None` drops a value.
     pub data: Vec<Option<Slot>>,
     /// Where products have their elements, for each kind of product once.
@@ -103,6 +110,9 @@ pub(crate) struct Kernel {
     pub param_bytes: u32,
     pub shared_variables: Vec<Named>,
     pub static_shared: u32,
+    /// Bytes of room between its variables, beside those, and where it is.
+    pub shared_spread: u32,
+    pub shared_gaps: Vec<std::ops::Range<u64>>,
     pub local_variables: Vec<Named>,
     pub local_bytes: u32,
     pub constant_variables: Vec<Named>,
@@ -130,10 +140,15 @@ pub(crate) struct Kernel {
     pub reserved_shared: u32,
     /// Whether it allocates from the device's heap.
     pub heap: bool,
+    /// Whether it follows what is loaded from bytes of shared memory that nobody wrote, as from local memory, until the
+    /// value is used. It takes time, so that a kernel is decoded so only for a launch that has met such a value.
+    pub follows: bool,
     /// Whether it asks for the workspace of a cooperative launch.
     pub grid_workspace: bool,
     /// Whether CTAs communicate through global memory.
     pub communicates: bool,
+    /// Whether it has strong accesses that may be to global memory and are not strong to other CTAs.
+    pub confined: bool,
     /// Whether it has fences beyond the CTA.
     pub fences: bool,
 }
@@ -144,17 +159,41 @@ impl Kernel {
         self.constant_variables.iter().map(|v| v.offset + v.bytes).max().unwrap_or(0)
     }
 
+    /// Whether an instruction is a strong access, but not to other CTAs.
+    pub fn is_narrow(&self, pc: u32) -> bool {
+        let narrow = op::Strength::Strong { wide: false };
+        match &self.code[pc as usize].op {
+            op::Op::Load(access) | op::Op::Store(access) => access.strength == narrow,
+            op::Op::Atomic(atomic) => !atomic.wide,
+            _ => false,
+        }
+    }
+
+    /// Bytes of an element that an instruction accesses, as far as one does; 1 for others.
+    pub fn access_bytes(&self, pc: u32) -> u8 {
+        match &self.code[pc as usize].op {
+            op::Op::Load(access) | op::Op::Store(access) => access.bytes,
+            op::Op::Atomic(atomic) => atomic.bytes,
+            _ => 1,
+        }
+    }
+
+    fn source(&self, origin: &Origin) -> Option<&SourcePlace> {
+        self.sources.get(origin.source.checked_sub(1)? as usize)
+    }
+
     /// Where an instruction comes from, for reports.
     pub fn place(&self, pc: u32) -> Place {
         let origin = &self.origins[pc as usize];
         Place {
             line: origin.line,
             instruction: self.mnemonics[origin.mnemonic as usize].clone(),
-            source: origin.source.checked_sub(1).map(|at| self.sources[at as usize].clone()),
+            source: self.source(origin).map(|source| source.at.clone()),
+            inlined: self.source(origin).map(|source| source.inlined.clone()).unwrap_or_default(),
         }
     }
 }
 
 pub(crate) use layout::MOST_SHARED;
-pub(crate) use lower::{Decoded, decode};
+pub(crate) use lower::{Decoded, decode, decode_following};
 pub(crate) use module::Global;

@@ -312,7 +312,10 @@ mod tests {
             ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n.reg .pred %p<9>; .reg .b32 %r<999>; .reg .b64 %a<9>;\nld.param.u64 %a0, [p];\nmov.u32 %r0, %tid.x;\n{body}\nst.global.u32 [%a0], %r1;\nret;\n}}\n"
         );
         let module = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        decode(&module).unwrap_or_else(|error| panic!("{error}\n{text}")).kernels.remove(0)
+        decode(&module, &tilewright_sorted::SortedMap::new())
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+            .kernels
+            .remove(0)
     }
 
     /// A chain of values, each read by the next alone.

@@ -81,6 +81,7 @@ fn treats_lanes_differently(inst: &Inst) -> bool {
         | Op::FragmentAccess(_)
         | Op::Alloca { .. }
         | Op::StackTop { .. }
+        | Op::Cvta { space: Space::Local, .. }
         // The carry is no slot.
         | Op::Carry { .. }
         | Op::MadCarry { .. } => true,
@@ -112,7 +113,10 @@ mod tests {
             ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n) {{\n.reg .pred %p<9>; .reg .b32 %r<99>; .reg .b64 %a<9>;\n{body}\nret;\n}}\n"
         );
         let module = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let kernel = decode(&module).unwrap_or_else(|error| panic!("{error}\n{text}")).kernels.remove(0);
+        let kernel = decode(&module, &tilewright_sorted::SortedMap::new())
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+            .kernels
+            .remove(0);
         let lines = kernel.code.iter().zip(&kernel.origins).filter(|(inst, _)| inst.once);
         lines.map(|(_, origin)| origin.line as usize - 6).collect()
     }

@@ -64,25 +64,33 @@ pub(crate) struct Own {
     pub local: bool,
     /// It is a device function, whose parameters are in it.
     pub function: bool,
+    /// What is loaded from shared memory is followed, too: see [`Kernel::follows`](super::Kernel::follows).
+    pub shared: bool,
 }
 
 impl Own {
-    /// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be
-    /// undefined, since compilers copy structures with their padding.
+    /// Whether the instruction loads from, or stores to, a memory whose undefined values are followed, or may do so: in
+    /// a thread's own memory, since compilers copy structures with their padding, and, if asked for, in shared memory.
     pub fn accesses(self, inst: &Inst) -> bool {
-        use tilewright_ptx::isa::{Memory, Op};
+        use tilewright_ptx::isa::{Matrix, Memory, Op};
         use tilewright_ptx::{Address, AddressBase, StateSpace, Symbol};
         let symbol = inst.operands.iter().find_map(|operand| match operand {
             Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
             _ => None,
         });
-        if !matches!(inst.op, Op::Memory(Memory::Ld | Memory::St)) {
-            return false;
+        match inst.op {
+            Op::Memory(Memory::Ld | Memory::St) => {}
+            // Their space may be left out.
+            Op::Matrix(Matrix::Ldmatrix | Matrix::WmmaLoad) => {
+                return self.shared && inst.space().is_none_or(|space| space.base() == StateSpace::Shared);
+            }
+            _ => return false,
         }
         match inst.space().map(StateSpace::base) {
             Some(StateSpace::Local) => true,
             Some(StateSpace::Param) => self.function || matches!(symbol, Some(Symbol::Local(_))),
-            None => self.local && symbol.is_none(),
+            Some(StateSpace::Shared) => self.shared,
+            None => (self.local || self.shared) && symbol.is_none(),
             _ => false,
         }
     }

@@ -88,7 +88,7 @@ impl Warp {
     ) -> Result<(), Halt> {
         let shape = Shape { pc, bytes: access.bytes, count: access.count, touch, strength: access.strength };
         if access.strength.is_strong() {
-            env.order(&shape, access.space, &self.addresses(&access.address), run);
+            env.order(&shape, access.space, &self.addresses(&access.address), run, touch == Touch::Load);
         }
         match (access.space, self.pattern::<false>(&access.address, shape.total(), run)) {
             (Space::Global, Some(pattern)) => self.access_global(env, &Request::regular(shape, access, run, pattern)),
@@ -237,16 +237,20 @@ impl Warp {
     ) -> Result<(), Halt> {
         self.undefined.begin_load();
         self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| {
-            if space != Space::Local {
+            let followed = env.cx.kernel.follows && matches!(space, Space::Shared | Space::Cluster);
+            if space != Space::Local && !followed {
                 warp.check_stored(env, shape.pc, run);
+            }
+            if space == Space::Local {
+                let places = warp.local_addresses(env, shape.pc, addresses, run)?;
+                return warp.access_local(env, &Request::new(shape, Some(access), &places, run));
             }
             let request = Request::new(shape, Some(access), addresses, run);
             match space {
                 Space::Global | Space::Generic => warp.access_global(env, &request),
                 Space::Shared => warp.access_shared(env, &request),
                 Space::Cluster => warp.access_cluster(env, &request, false),
-                Space::Local => warp.access_local(env, &request),
-                Space::Const | Space::Param => warp.load_constant(env, &request, access, space),
+                _ => warp.load_constant(env, &request, access, space),
             }
         })
     }

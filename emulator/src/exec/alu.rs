@@ -119,7 +119,8 @@ impl Warp {
                 for lane in lanes(mask) {
                     let window = super::access::window(space);
                     let address = self.get(a, lane);
-                    let value = if to { address.wrapping_sub(window) } else { address.wrapping_add(window) };
+                    let owner = if space == Space::Local && !to { self.owned(lane, address) } else { 0 };
+                    let value = if to { address.wrapping_sub(window) } else { address.wrapping_add(window + owner) };
                     self.put(d, lane, value);
                 }
             }

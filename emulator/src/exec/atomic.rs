@@ -23,7 +23,7 @@ impl Warp {
             touch,
             strength: Strength::Strong { wide: atomic.wide },
         };
-        env.order(&shape, atomic.space, &addresses, run);
+        env.order(&shape, atomic.space, &addresses, run, atomic.returns);
         env.counters.atomics += u64::from(run.count_ones());
         self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
             Space::Global | Space::Generic => {

@@ -223,6 +223,9 @@ impl Warp {
         let places = cluster_places(env, request, own)?;
         let request = Request::new(request.shape, request.access, &places, request.run);
         self.check_shared(env, &request)?;
+        if env.cx.kernel.follows {
+            self.follow_shared(env, &request);
+        }
         self.move_data(env.cx.kernel, &request, &mut env.shared[..], 0);
         Ok(())
     }

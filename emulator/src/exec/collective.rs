@@ -72,12 +72,17 @@ impl Warp {
         })
     }
 
+    /// A group of lanes has come to a `bar.warp.sync`, at one instruction or several.
+    pub(super) fn meet_at_barrier(&self, env: &mut Env<'_>, group: Mask) {
+        let warp = env.warp as usize;
+        if group == self.live { env.clocks.next_epoch(warp) } else { env.clocks.meet(warp, group) }
+    }
+
     /// The operation, once all lanes of a group are there.
     fn meet(&mut self, env: &mut Env<'_>, pc: u32, op: Collective, group: Mask) -> Result<(), Halt> {
         let flag = |yes: bool| if yes { Mask::MAX } else { 0 };
         match op {
-            Collective::Barrier if group == self.live => env.clocks.next_epoch(env.warp as usize),
-            Collective::Barrier => env.clocks.meet(env.warp as usize, group),
+            Collective::Barrier => self.meet_at_barrier(env, group),
             Collective::Shfl { mode, d, p, a, b, c } => self.shuffle(env, pc, mode, (d, p), (a, b, c), group)?,
             Collective::Vote(vote, source) => {
                 let trues = self.pred(source) & group;

@@ -5,6 +5,7 @@
 //! while its peers must come first would deadlock falsely.
 
 use super::Warp;
+use super::env::Env;
 use crate::decode::Kernel;
 use crate::decode::op::{BarrierKind, Collective, Inst, Op};
 use crate::lanes::{LANES, Mask, blend};
@@ -105,22 +106,29 @@ impl Warp {
 
     /// `bar.warp.sync` at different instructions: releases fragments with one member mask that together hold its lanes
     /// (PTX manual 9.7.13.3: all its threads have executed the barrier with the same member mask).
-    fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
+    /// They meet there as at one instruction: what each lane did before is ordered before what all of them do next.
+    fn release_warp_barriers(&mut self, env: &mut Env<'_>, code: &[Inst]) -> bool {
         let need = |f: &Fragment| match (f.wait, code[f.pc as usize].op) {
             (Wait::Lanes(need), Op::Collective { op: Collective::Barrier, .. }) => Some(need),
             _ => None,
         };
+        // The lanes that wait with a mask, if they are all that it names.
         let complete = |f: &Fragment| {
-            need(f).is_some_and(|mask| {
-                let same = self.fragments.iter().filter(|other| need(other) == Some(mask));
-                mask & self.live & !same.fold(0, |lanes, other| lanes | other.mask) == 0
-            })
+            let mask = need(f)?;
+            let same = self.fragments.iter().filter(|other| need(other) == Some(mask));
+            let there = same.fold(0, |lanes, other| lanes | other.mask);
+            (mask & self.live & !there == 0).then_some((mask, there))
         };
-        let released: Vec<usize> =
-            (0..self.fragments.len()).filter(|index| complete(&self.fragments[*index])).collect();
-        for index in &released {
+        let released: Vec<(usize, (Mask, Mask))> =
+            (0..self.fragments.len()).filter_map(|index| Some((index, complete(&self.fragments[index])?))).collect();
+        let mut met: Vec<Mask> = Vec::new();
+        for (index, (mask, there)) in &released {
             self.fragments[*index].pc += 1;
             self.fragments[*index].wait = Wait::None;
+            if !met.contains(mask) {
+                met.push(*mask);
+                self.meet_at_barrier(env, *there);
+            }
         }
         !released.is_empty()
     }
@@ -128,7 +136,7 @@ impl Warp {
     /// The fragment to run: the ready one with the lowest instruction, or after a turn, or when one has waited in vain,
     /// another one. The others take turns by instruction, so that of several that spin none keeps the rest from
     /// running.
-    pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
+    pub(super) fn choose(&mut self, env: &mut Env<'_>, code: &[Inst]) -> Option<usize> {
         let yielded = self.yielded.take();
         if let Some(at) = yielded.filter(|_| self.turn > 0) {
             let others = || self.fragments.iter().enumerate().filter(|(_, f)| f.pc != at && self.ready(f));
@@ -144,7 +152,7 @@ impl Warp {
         let mut after = None;
         if self.turn == 0 {
             // Otherwise lanes that spin would keep those from meeting that they wait for.
-            self.release_warp_barriers(code);
+            self.release_warp_barriers(env, code);
             let ready = || self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc);
             let lowest = ready().min();
             let last = lowest.map(|lowest| lowest.max(self.favoured));
@@ -163,7 +171,7 @@ impl Warp {
                 }
                 return Some(index);
             }
-            if !self.release_warp_barriers(code) {
+            if !self.release_warp_barriers(env, code) {
                 return None;
             }
         }

@@ -111,7 +111,7 @@ impl Warp {
             let region = self.region(env, shape, request.address(lane), lane)?;
             let mut allocation = &*region.allocation;
             let start = request.address(lane) - allocation.base;
-            allocation.mark(start, total);
+            before_store(env, region, request.address(lane), total);
             for n in 0..usize::from(shape.count) {
                 let at = start as usize + n * usize::from(shape.bytes);
                 // Kernels with global atomics run on one host thread.
@@ -222,7 +222,19 @@ impl Warp {
         if let Some(found) = env.lines.access(&env.clocks, run, shape.kind(), constant, who) {
             self.report_found(env, request, region, run, &found);
         }
-        env.outside(run, shape.kind_outside(), who);
+        if let Some(conflict) = env.outside(run, shape.kind_outside(), who) {
+            self.outside_race(env, request, region, conflict);
+        }
+    }
+
+    /// Reports a race with another CTA, and whether both sides wrote the same.
+    #[cold]
+    fn outside_race(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region, conflict: GridConflict) {
+        let (shape, kind) = (request.shape, request.shape.kind_outside());
+        let allocation = &*region.allocation;
+        let writes = (kind, conflict.kind) == (AccessKind::Write, AccessKind::Write);
+        let same = writes && self.same_value(env, request, &allocation, allocation.base, conflict.lane as usize, None);
+        report_outside(env, shape.pc, (kind, u64::from(shape.bytes)), conflict, same);
     }
 
     #[cold]
@@ -316,9 +328,18 @@ fn refuse(env: &mut Env<'_>, shape: Shape, address: u64, lane: usize, found: Res
             (Kind::ReadOnlyWrite, String::new())
         }
         Err(Denied::Outside) => {
-            let freed =
-                env.cx.memory.freed_at(address).map(|label| format!("the address is in `{label}`, which was freed"));
-            (Kind::OutOfBounds, freed.unwrap_or_default())
+            let block = env.cx.heap.as_ref().and_then(|heap| heap.freed_at(address));
+            let freed = match (env.cx.memory.freed_at(address), block) {
+                (Some(label), _) => Some(format!("the address is in `{label}`, which was freed")),
+                (None, Some((bytes, offset, place))) => Some(format!(
+                    "the address is at byte {offset} of a block of {bytes} bytes of the heap, which was freed at {place}"
+                )),
+                (None, None) => None,
+            };
+            match freed {
+                Some(detail) => (Kind::UseAfterFree, detail),
+                None => (Kind::OutOfBounds, String::new()),
+            }
         }
     };
     env.report(
@@ -378,7 +399,8 @@ fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
 
 /// The finding of a race between two CTAs that nothing orders.
 pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::CrossConflict) {
-    let location = global_location(env, conflict.address, 1);
+    let bytes = u64::from(env.cx.kernel.access_bytes(conflict.site.pc()));
+    let location = global_location(env, conflict.address / bytes * bytes, bytes);
     let thread = env.thread_of(conflict.site.warp(), conflict.site.lane());
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
@@ -394,13 +416,20 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
         detail
     };
     let facts = Facts { lane: thread.lane, location: Some(location), other, detail, ..Facts::default() };
-    env.report_thread(Kind::Race, conflict.site.pc(), thread, facts);
+    let kind = if conflict.same_value { Kind::SameValueRace } else { Kind::Race };
+    env.report_thread(kind, conflict.site.pc(), thread, facts);
 }
 
 /// The finding of a race between two CTAs that fences could have ordered: what is missing for it.
 #[cold]
-pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, conflict: GridConflict) {
-    let location = global_location(env, conflict.address, 1);
+pub(super) fn report_outside(
+    env: &mut Env<'_>,
+    pc: u32,
+    (kind, bytes): (AccessKind, u64),
+    conflict: GridConflict,
+    same_value: bool,
+) {
+    let location = global_location(env, conflict.address / bytes * bytes, bytes);
     let thread = |point: Point| env.thread_in(conflict.cta, point.warp, point.lane);
     let own = |point: Point| match (env.cx.ctas(), env.split(point.warp)) {
         (1, _) => format!("warp {}, lane {}", point.warp, point.lane),
@@ -437,8 +466,15 @@ pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, confl
             env.place_of(read.pc)
         ),
     };
-    let detail = format!("nothing orders the two blocks' accesses: {missing}");
+    let kernel = env.cx.kernel;
+    let narrow = match (kernel.is_narrow(conflict.point.pc), kernel.is_narrow(pc)) {
+        (true, true) => "both accesses are strong inside their blocks only (`.cta`); ",
+        (true, false) => "the other access is strong inside its block only (`.cta`); ",
+        (false, true) => "this access is strong inside its block only (`.cta`); ",
+        (false, false) => "",
+    };
+    let detail = format!("{narrow}nothing orders the two blocks' accesses: {missing}");
     let other = Some((conflict.kind.name(), thread(conflict.point), conflict.point.pc));
     let facts = Facts { lane: conflict.lane, location: Some(location), other, detail, ..Facts::default() };
-    env.report(Kind::Race, pc, facts);
+    env.report(if same_value { Kind::SameValueRace } else { Kind::Race }, pc, facts);
 }

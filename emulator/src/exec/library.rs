@@ -27,12 +27,18 @@ impl Warp {
                 Library::Print => self.print(env, call, lane),
                 Library::Allocate => {
                     let bytes = self.passed_value(call, 0, lane);
-                    env.cx.heap.as_ref().map_or(0, |heap| heap.allocate(bytes))
+                    let (kernel, place, thread) = (&env.cx.kernel.name, env.place_of(pc), env.thread(lane as u32));
+                    env.cx.heap.as_ref().map_or(0, |heap| heap.allocate(bytes, kernel, place, thread))
                 }
                 Library::Free => {
                     let address = self.passed_value(call, 0, lane);
-                    if address != 0 && !env.cx.heap.as_ref().is_some_and(|heap| heap.free(address)) {
-                        let detail = format!("`free` of {address:#x}, where no block of the heap starts");
+                    let place = env.place_of(pc);
+                    let heap = env.cx.heap.as_ref();
+                    if address != 0 && !heap.is_some_and(|heap| heap.free(address, &place)) {
+                        let detail = match heap.and_then(|heap| heap.freed_at(address)) {
+                            Some((_, 0, at)) => format!("`free` of {address:#x}, which was freed at {at}"),
+                            _ => format!("`free` of {address:#x}, where no block of the heap starts"),
+                        };
                         return trap(env, pc, lane, detail);
                     }
                     0
@@ -105,7 +111,10 @@ impl Warp {
         let space = space_of(address);
         let at = address.wrapping_sub(window(space)) as usize;
         let word = match space {
-            Space::Local => self.local.get(at / 4)?[lane],
+            Space::Local => {
+                let at = self.local_address(lane, at as u64).ok()? as usize;
+                return Some((self.local.get(at / 4)?[lane] >> (8 * (at % 4))) as u8);
+            }
             Space::Shared => *env.shared.get((env.base_of(env.rank) as usize + at) / 4)?,
             Space::Cluster => return None,
             Space::Param => *env.cx.params.get(at / 4)?,

@@ -6,10 +6,59 @@ use super::elements::{extend, get};
 use super::env::{Env, Facts, Halt};
 use super::request::{Request, Shape, Touch};
 use crate::decode::op::{Access, Slot, Space};
-use crate::lanes::{LANES, lanes};
+use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::report::Kind;
 
+/// Bits of the offset in a generic address of local memory: above them stands whose memory it is, by the number of the
+/// thread in the cluster plus one, so that an address that another thread uses is found. 0 is anybody's own.
+const OFFSET_BITS: u32 = 21;
+/// Distances from the start of a thread's memory that are taken for an address in or near it.
+const REACH: u64 = 1 << 20;
+
 impl Warp {
+    fn base_of(&self, lane: usize) -> u64 {
+        u64::from(self.number * 32 + lane as u32 + 1) << OFFSET_BITS
+    }
+
+    /// What makes an address in a lane's local memory one that says whose it is; 0 if it does.
+    pub(super) fn owned(&self, lane: usize, address: u64) -> u64 {
+        if address >> OFFSET_BITS == 0 { self.base_of(lane) } else { 0 }
+    }
+
+    /// The address in its own memory that a lane means, or the number of the thread whose memory it is in.
+    pub(super) fn local_address(&self, lane: usize, address: u64) -> Result<u64, u64> {
+        if address >> OFFSET_BITS == 0 {
+            return Ok(address);
+        }
+        let offset = address.wrapping_sub(self.base_of(lane));
+        // Before the start it wraps around.
+        if offset.wrapping_add(REACH) < 2 * REACH { Ok(offset) } else { Err((address >> OFFSET_BITS) - 1) }
+    }
+
+    /// The addresses of a request in the memories of its lanes.
+    pub(super) fn local_addresses(
+        &self,
+        env: &mut Env<'_>,
+        pc: u32,
+        addresses: &Wide,
+        run: Mask,
+    ) -> Result<Wide, Halt> {
+        let mut places = *addresses;
+        for lane in lanes(run) {
+            match self.local_address(lane, addresses[lane]) {
+                Ok(address) => places[lane] = address,
+                Err(owner) if owner < 32 * (env.cx.warps() * env.cx.ctas()) as u64 => {
+                    let thread = env.thread_of(owner as u32 / 32, owner as u32 % 32);
+                    let detail = format!("the address is in the local memory of another thread: {thread}");
+                    return env.stop(Kind::OutOfBounds, (pc, lane as u32), detail);
+                }
+                // An address that is nobody's is refused with its value.
+                Err(_) => {}
+            }
+        }
+        Ok(places)
+    }
+
     /// Bytes of local memory: those of the kernel, and the frames of functions.
     fn local_size(&self, env: &Env<'_>) -> u64 {
         u64::from(env.cx.kernel.local_bytes).max(4 * self.local.len() as u64 * u64::from(self.has_frames()))
@@ -29,7 +78,7 @@ impl Warp {
                 }
             }
             if load && missing {
-                self.undefined_elements(env, shape, request.address(lane), lane);
+                self.undefined_elements(shape, request.address(lane), lane);
             }
         }
         if !load && let Some(undefined) = self.take_stored() {
@@ -53,7 +102,7 @@ impl Warp {
 
     /// Notes the elements of a lane's load that nobody wrote.
     #[cold]
-    fn undefined_elements(&mut self, env: &Env<'_>, shape: Shape, address: u64, lane: usize) {
+    fn undefined_elements(&mut self, shape: Shape, address: u64, lane: usize) {
         for element in 0..usize::from(shape.count) {
             let (mut lacks, mut place) = (0, 0);
             for (word, need) in element_words(shape, address, element) {
@@ -63,8 +112,7 @@ impl Warp {
             }
             if lacks != 0 {
                 let at = address + element as u64 * u64::from(shape.bytes);
-                let location = || small_location(env, Space::Local, at, u64::from(shape.bytes));
-                self.undefined.note_load(shape.pc, lane as u32, (element, lacks), location);
+                self.undefined.note_load(shape.pc, lane as u32, (element, lacks), (Space::Local, shape.bytes, at));
             }
         }
     }

@@ -158,7 +158,9 @@ impl Warp {
             }
             _ => super::access::not_shared(env, pc, run.trailing_zeros(), space, addresses),
         })?;
+        self.undefined.begin_load();
         for q in 0..usize::from(op.count) {
+            self.undefined.part(Some((q, 0)));
             if !op.trans {
                 let addresses = std::array::from_fn(|lane| rows[8 * q + lane / 4].wrapping_add(4 * (lane as u64 % 4)));
                 let access = word(space, 4, op.data + q as u32);
@@ -178,6 +180,7 @@ impl Warp {
                     }
                 }
                 let access = word(space, 2, op.data + q as u32);
+                self.undefined.part(Some((q, 2 * h as u32)));
                 self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                 for (lane, value) in out.iter_mut().enumerate() {
                     *value |= (self.get(slot, lane) & 0xffff) << (16 * h);
@@ -187,6 +190,7 @@ impl Warp {
                 self.put(slot, lane, value);
             }
         }
+        self.undefined.part(None);
         Ok(())
     }
 
@@ -201,6 +205,7 @@ impl Warp {
         let parts = if bits >= 32 { 1 } else { 32 / bits / together };
         let per_lane = usize::from(op.count) * parts * together;
         let bytes = (bits * together / 8).max(1);
+        self.undefined.begin_load();
         for r in 0..usize::from(op.count) {
             let mut whole = [0u64; LANES];
             for part in 0..parts {
@@ -212,6 +217,7 @@ impl Warp {
                     base[lane].wrapping_add(element.wrapping_mul(bits as u64) / 8)
                 });
                 let access = word(op.space, bytes as u8, op.data + r as u32);
+                self.undefined.part(Some((r, (part * bits * together / 8) as u32)));
                 if parts == 1 {
                     self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                     continue;
@@ -236,6 +242,7 @@ impl Warp {
                 }
             }
         }
+        self.undefined.part(None);
         Ok(())
     }
 }

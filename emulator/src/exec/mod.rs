@@ -83,6 +83,8 @@ pub(crate) struct Warp {
     under_way: crate::warpgroup::Products,
     /// Calls that have not returned.
     stacks: call::Stacks,
+    /// Its number in the cluster.
+    number: u32,
     /// Lanes of the warp that exist.
     pub exist: Mask,
     /// Lanes that have not exited.
@@ -128,6 +130,7 @@ pub(crate) enum Stop {
 impl Warp {
     /// Prepares for a warp of a CTA.
     pub fn start(&mut self, kernel: &Kernel, env: &Env<'_>, warp: u32) {
+        self.number = warp;
         let threads = env.cx.threads();
         let first = env.split(warp).1 * 32;
         let count = (threads - first).min(32);
@@ -235,7 +238,7 @@ impl Warp {
             }
             let mut index = 0;
             if self.fragments.len() > 1 || !self.ready(&self.fragments[0]) {
-                let Some(chosen) = self.choose(code) else { break Stop::Blocked };
+                let Some(chosen) = self.choose(env, code) else { break Stop::Blocked };
                 index = self.merge(chosen);
             }
             self.fragments[index].wait = Wait::None;

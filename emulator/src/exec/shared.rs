@@ -5,7 +5,7 @@ use tilewright_kernel::banks;
 use super::Warp;
 use super::access::{check_small, small_location};
 use super::env::{Env, Facts, Halt};
-use super::request::{Request, Shape};
+use super::request::{Request, Shape, Touch};
 use crate::decode::op::Space;
 use crate::lanes::{LANES, Mask, Wide, lanes, row};
 use crate::report::Kind;
@@ -18,6 +18,9 @@ impl Warp {
             return self.access_cluster(env, request, true);
         }
         self.check_shared(env, request)?;
+        if env.cx.kernel.follows {
+            self.follow_shared(env, request);
+        }
         self.move_data(env.cx.kernel, request, &mut env.shared[..], 0);
         Ok(())
     }
@@ -86,17 +89,28 @@ impl Warp {
     #[inline(never)]
     fn check_initialised_lanes(&self, env: &mut Env<'_>, request: &Request<'_>) {
         let shape = request.shape;
+        // Then the value is looked at when it is used.
+        let followed = env.cx.kernel.follows && request.access.is_some() && shape.touch == Touch::Load;
         for lane in lanes(request.run) {
             let address = request.address(lane);
-            let mut missing = false;
+            let (mut missing, mut outside) = (false, false);
             for (word, need) in shape.words(address) {
+                outside |= env.in_gap(word, need);
                 let initialised = &mut env.shared_initialised[word];
-                // One report is enough for these bytes.
                 missing |= *initialised & need != need;
-                *initialised |= need;
+                // One report is enough for these bytes.
+                if !followed {
+                    *initialised |= need;
+                }
+            }
+            if outside {
+                let location = small_location(env, Space::Shared, address, shape.total());
+                let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
+                env.report(Kind::OutOfBounds, shape.pc, facts);
+                continue;
             }
             if missing && shape.looks() && env.cx.options.sanitizers.initialisation {
-                uninitialised(env, shape, lane, address as usize);
+                uninitialised(env, shape, lane, address as usize, followed);
             }
         }
     }
@@ -154,12 +168,16 @@ fn whole_words(initialised: &mut [u8], shape: Shape) -> bool {
     if shape.looks() {
         return initialised.iter().fold(0xf, |all, word| all & word) == 0xf;
     }
+    // Those with a byte between variables are looked at one by one.
+    if initialised.iter().fold(0, |any, word| any | word) > 0xf {
+        return false;
+    }
     initialised.fill(0xf);
     true
 }
 
 #[cold]
-fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
+fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize, followed: bool) {
     let location = small_location(env, Space::Shared, at as u64, shape.total());
     if let Some((pc, warp, other)) = env.copies.covering(at as u64) {
         let thread = env.thread_of(warp, other);
@@ -176,6 +194,9 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
         let detail = format!("an ordinary read of the mbarrier at {object:#x} ({})", barrier.describe());
         let facts = Facts { lane: lane as u32, location: Some(location), detail, ..Facts::default() };
         env.report(Kind::BarrierMisuse, shape.pc, facts);
+        return;
+    }
+    if followed || env.cx.wants_to_follow() {
         return;
     }
     let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };

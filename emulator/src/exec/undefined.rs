@@ -1,13 +1,15 @@
-//! Values that nobody made: registers that were never written, and what was loaded from bytes of local memory that were
-//! never written. Compilers copy structures with their padding, so that such a value is no mistake until it becomes an
-//! address, a condition, or data in memory that others can see. Registers whose definition is not proved are followed
-//! lane by lane, see `decode::written`.
+//! Values that nobody made: registers that were never written, and what was loaded from bytes of local memory, or in
+//! kernels that follow it of shared memory, that were never written. Compilers copy structures with their padding, so
+//! that such a value is no mistake until it becomes an address, a condition, or data in memory that others can see.
+//! Registers whose definition is not proved are followed lane by lane, see `decode::written`.
 
 use super::Warp;
+use super::access::small_location;
 use super::env::{Env, Facts};
-use crate::decode::op::PredRef;
-use crate::lanes::{LANES, Mask, lanes};
-use crate::report::{Kind, Location};
+use super::request::{Request, Shape, Touch};
+use crate::decode::op::{PredRef, Space};
+use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::report::Kind;
 
 /// Elements of the widest access.
 const ELEMENTS: usize = 8;
@@ -17,8 +19,11 @@ const ELEMENTS: usize = 8;
 pub(super) struct Undefined {
     /// Number plus one in `loads` of the load that a register's undefined lanes came from, 0 for none.
     origin: Vec<u32>,
-    /// Loads that gave undefined values: instruction, lane, where from.
-    loads: Vec<(u32, u32, Location)>,
+    /// Loads that gave undefined values.
+    loads: Vec<Load>,
+    /// The register, and the first of its bytes, that the accesses of a matrix load fill now: together they are one
+    /// load.
+    part: Option<(usize, u32)>,
     /// Undefined lanes of each element of the last load, with its number plus one in `loads`.
     loaded: [Mask; ELEMENTS],
     load: u32,
@@ -32,12 +37,23 @@ pub(super) struct Undefined {
     storing: bool,
 }
 
+/// A load that gave undefined values, and where the last one of each lane came from.
+#[derive(Debug)]
+struct Load {
+    pc: u32,
+    space: Space,
+    /// Bytes of an element.
+    bytes: u8,
+    addresses: Wide,
+}
+
 impl Undefined {
     /// The state at the start of a warp.
     pub fn reset(&mut self, registers: usize) {
         self.origin.clear();
         self.origin.resize(registers, 0);
         self.loads.clear();
+        self.part = None;
         self.loaded = [0; ELEMENTS];
         self.bytes.clear();
         self.bytes.resize(registers, [u8::MAX; LANES]);
@@ -50,9 +66,23 @@ impl Undefined {
         self.bytes.get(register as usize).map_or(u8::MAX, |bytes| bytes[lane])
     }
 
-    /// Before a load: all of it is defined.
+    /// Before a load: all of it is defined. Accesses of a matrix load are parts of one.
     pub fn begin_load(&mut self) {
-        self.loaded = [0; ELEMENTS];
+        if self.part.is_none() {
+            self.loaded = [0; ELEMENTS];
+        }
+    }
+
+    /// Some lanes load: all of it is defined.
+    fn begin_lanes(&mut self, run: Mask) {
+        if self.part.is_none() {
+            self.loaded.iter_mut().for_each(|lanes| *lanes &= !run);
+        }
+    }
+
+    /// The next accesses fill register `n` of a matrix load from this byte on; none: the load is over.
+    pub fn part(&mut self, part: Option<(usize, u32)>) {
+        self.part = part;
     }
 
     /// An element of a lane was loaded from `bytes` that nobody wrote, one bit each.
@@ -61,16 +91,19 @@ impl Undefined {
         pc: u32,
         lane: u32,
         (element, bytes): (usize, u8),
-        location: impl FnOnce() -> Location,
+        (space, size, address): (Space, u8, u64),
     ) {
+        let (element, first) = self.part.unwrap_or((element, 0));
         let element = element.min(ELEMENTS - 1);
+        let before = if self.loaded[element] >> lane & 1 == 1 { self.loaded_bytes[element][lane as usize] } else { 0 };
         self.loaded[element] |= 1 << lane;
-        self.loaded_bytes[element][lane as usize] = bytes;
-        let known = self.loads.iter().position(|load| load.0 == pc);
+        self.loaded_bytes[element][lane as usize] = before | bytes.checked_shl(first).unwrap_or(0);
+        let known = self.loads.iter().position(|load| load.pc == pc && load.space == space);
         let at = known.unwrap_or_else(|| {
-            self.loads.push((pc, lane, location()));
+            self.loads.push(Load { pc, space, bytes: size, addresses: [0; LANES] });
             self.loads.len() - 1
         });
+        self.loads[at].addresses[lane as usize] = address;
         self.load = at as u32 + 1;
     }
 }
@@ -120,6 +153,43 @@ impl Warp {
         self.set_written(register, run & !missing, run);
     }
 
+    /// A request to shared memory of a kernel that follows it: notes what it loads from bytes that nobody wrote, and
+    /// which bytes it stores undefined. Its addresses are places in the memory of the cluster.
+    #[cold]
+    pub(super) fn follow_shared(&mut self, env: &mut Env<'_>, request: &Request<'_>) {
+        let shape = request.shape;
+        let one = Shape { count: 1, ..shape };
+        let element_at = |lane: usize, element: usize| request.address(lane) + element as u64 * u64::from(shape.bytes);
+        if shape.touch == Touch::Load {
+            self.undefined.begin_lanes(request.run);
+            for lane in lanes(request.run) {
+                for element in 0..usize::from(shape.count) {
+                    let at = element_at(lane, element);
+                    let (mut lacks, mut place) = (0, 0);
+                    for (word, need) in one.words(at) {
+                        let missing = need & !env.shared_initialised[word];
+                        lacks |= (missing >> need.trailing_zeros()).checked_shl(place).unwrap_or(0);
+                        place += need.count_ones();
+                    }
+                    if lacks != 0 {
+                        let from = (Space::Shared, shape.bytes, at);
+                        self.undefined.note_load(shape.pc, lane as u32, (element, lacks), from);
+                    }
+                }
+            }
+            return;
+        }
+        for (element, (mask, register)) in self.take_stored().into_iter().flatten().enumerate() {
+            for lane in lanes(mask & request.run) {
+                let mut lacks = self.undefined.bytes(register, lane);
+                for (word, bytes) in one.words(element_at(lane, element)) {
+                    env.shared_initialised[word] &= !((lacks << bytes.trailing_zeros()) & bytes);
+                    lacks = lacks.checked_shr(bytes.count_ones()).unwrap_or(0);
+                }
+            }
+        }
+    }
+
     fn set_written(&mut self, register: u32, defined: Mask, run: Mask) {
         let written = &mut self.written[register as usize];
         *written = (*written & !run) | defined;
@@ -164,15 +234,19 @@ impl Warp {
     pub(super) fn used_undefined(&mut self, env: &mut Env<'_>, pc: u32, register: u32, missing: Mask) {
         // One report a lane is enough.
         self.written[register as usize] |= missing;
+        if env.cx.wants_to_follow() {
+            return;
+        }
         let origin = self.undefined.origin.get(register as usize).copied().unwrap_or(0);
         let lane = missing.trailing_zeros();
-        if let Some((load, lane, location)) = origin.checked_sub(1).and_then(|at| self.undefined.loads.get(at as usize))
-        {
+        if let Some(load) = origin.checked_sub(1).and_then(|at| self.undefined.loads.get(at as usize)) {
             if env.cx.options.sanitizers.initialisation {
                 let place = env.place_of(pc);
                 let detail = format!("the value is used at line {} (`{}`)", place.line, place.instruction);
-                let facts = Facts { lane: *lane, location: Some(location.clone()), detail, ..Facts::default() };
-                env.report(Kind::UninitialisedRead, *load, facts);
+                let address = load.addresses[lane as usize];
+                let location = small_location(env, load.space, address, u64::from(load.bytes));
+                let facts = Facts { lane, location: Some(location), detail, ..Facts::default() };
+                env.report(Kind::UninitialisedRead, load.pc, facts);
             }
             return;
         }

@@ -222,7 +222,10 @@ fn find_operands(
     for (at, (rows, element)) in [(first..first + m as u32, a), (0..n as u32, b)].into_iter().enumerate() {
         let (Some(descriptor), chunks) = (&descriptors[at], &mut all[at]) else { continue };
         descriptor.chunks(wgmma.across[at], element.bits() / 8, rows, k as u32, chunks);
-        if let Some(outside) = chunks.iter().find(|chunk| **chunk + CHUNK > size) {
+        let in_gap = |chunk: u64| {
+            env.cx.kernel.shared_gaps.iter().any(|gap| chunk < gap.end && gap.start < chunk + u64::from(CHUNK))
+        };
+        if let Some(outside) = chunks.iter().find(|chunk| **chunk + CHUNK > size || in_gap(u64::from(**chunk))) {
             let location = Some(small_location(env, Space::Shared, base + u64::from(*outside), CHUNK.into()));
             let detail = format!("the descriptor of {}: {}", ["A", "B"][at], described(descriptor));
             env.report(Kind::OutOfBounds, pc, Facts { location, detail, fatal: true, ..Facts::default() });

@@ -197,11 +197,20 @@ impl<'a> Cta<'a> {
         }
         self.env.finish_cluster();
         if let Some(cross) = &self.env.cx.cross {
-            let conflicts = cross.merge(self.env.number, self.env.lines.uses());
+            let conflicts =
+                cross.merge(self.env.number, self.env.lines.uses(), |address| byte_at(self.env.cx, address));
             for conflict in conflicts {
                 crate::exec::report_cross(&mut self.env, conflict);
             }
         }
         CtaStop::Done
     }
+}
+
+/// What is in a byte of global memory; 0 outside.
+fn byte_at(cx: &Cx<'_>, address: u64) -> u8 {
+    let Ok(index) = cx.regions.find(address, 1, false, usize::MAX) else { return 0 };
+    let allocation = &cx.regions.get(index).allocation;
+    let offset = (address - allocation.base) as usize;
+    (allocation.load(offset / 4) >> (8 * (offset % 4))) as u8
 }

@@ -22,7 +22,7 @@ use tilewright_kernel::workers;
 use crate::counters::{Class, Counters};
 use crate::decode::op::{Fence, Op};
 use crate::error::Error;
-use crate::exec::env::{Count, Cx, MOST_PRINTED};
+use crate::exec::env::{Count, Cx, FINDINGS, MOST_PRINTED};
 use crate::report::{Finding, Report};
 use crate::trace::Recorder;
 use cta::{Cta, CtaStop};
@@ -62,8 +62,18 @@ impl Outcome {
         }
         self.printed.extend(other.printed);
         self.printed.truncate(MOST_PRINTED);
-        self.findings.extend(other.findings);
         self.dropped += other.dropped;
+        for finding in other.findings {
+            // The same one by CTAs that run at a time is one.
+            if let Some(known) = self.findings.iter_mut().find(|known| known.is_like(&finding)) {
+                known.count += finding.count;
+                known.fatal |= finding.fatal;
+            } else if self.findings.len() < FINDINGS || finding.fatal {
+                self.findings.push(finding);
+            } else {
+                self.dropped += 1;
+            }
+        }
     }
 
     fn of(cta: Cta<'_>) -> Outcome {
@@ -137,7 +147,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
         let mut cta = Cta::new(cx);
         for number in numbers {
             cta.start(number);
-            if cta.run(u64::MAX) == CtaStop::Halted {
+            if cta.run(u64::MAX) == CtaStop::Halted || cx.follow.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -163,6 +173,9 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     };
     'launch: while next < end || !running.is_empty() {
         while next < end && (running.len() as u64) < resident {
+            if cx.follow.load(Ordering::Relaxed) {
+                break 'launch;
+            }
             let mut cta = spare.pop().unwrap_or_else(|| Cta::new(cx));
             cta.start(next);
             next += 1;
@@ -177,6 +190,9 @@ fn serial(cx: &Cx<'_>) -> Outcome {
         }
         if running.is_empty() {
             continue;
+        }
+        if cx.follow.load(Ordering::Relaxed) {
+            break;
         }
         let index = random.below(running.len() as u32) as usize;
         match turn(&mut random, &mut running[index]) {
@@ -211,7 +227,7 @@ fn parallel(cx: &Cx<'_>, threads: usize) -> Outcome {
                 }
                 cta.start(number);
                 let stopped = cta.run(u64::MAX) == CtaStop::Halted;
-                if stopped || !cta.env.findings.is_empty() {
+                if stopped || !cta.env.findings.is_empty() || cx.follow.load(Ordering::Relaxed) {
                     cx.stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -236,27 +252,38 @@ fn traced(cx: &Cx<'_>, most: u64) -> Report {
     Report { trace, ..Outcome::of(cta).report(cx) }
 }
 
-/// Runs a launch. `cx` makes a context, for parallel execution or not.
+/// Runs a launch; `None` if it has to run again with the kernel that follows what it loads: nothing has changed then.
+/// `save` prepares a context for taking back what the launch does, and `reset` for another try.
 pub(crate) fn run<'a>(
     cx: &mut Cx<'a>,
-    prepare_parallel: impl FnOnce(&mut Cx<'a>),
+    save: impl Fn(&mut Cx<'a>),
     reset: impl FnOnce(&mut Cx<'a>),
-) -> Result<Report, Error> {
+) -> Result<Option<Report>, Error> {
     if let Some(most) = cx.options.trace {
-        return Ok(traced(cx, most));
+        return Ok(Some(traced(cx, most)));
     }
     let threads = cx.options.threads.unwrap_or_else(workers::host_threads);
     let Range { start, end } = clusters(cx);
     if threads > 1 && end - start > 1 && !cx.kernel.communicates {
-        prepare_parallel(cx);
+        save(cx);
         let outcome = parallel(cx, threads);
         if !cx.stop.load(Ordering::Relaxed) {
-            return Ok(outcome.report(cx));
+            return Ok(Some(outcome.report(cx)));
         }
         if let Some(undo) = &cx.undo {
             undo.restore();
         }
         reset(cx);
     }
-    Ok(serial(cx).report(cx))
+    if cx.may_follow {
+        save(cx);
+    }
+    let outcome = serial(cx);
+    if !cx.follow.load(Ordering::Relaxed) {
+        return Ok(Some(outcome.report(cx)));
+    }
+    if let Some(undo) = &cx.undo {
+        undo.restore();
+    }
+    Ok(None)
 }

@@ -10,6 +10,8 @@ use super::line::{LINE, LINES_PER_PAGE, LineUse, Site};
 
 const SHARDS: u64 = 64;
 const KINDS: [AccessKind; 3] = [AccessKind::Read, AccessKind::Write, AccessKind::Atomic];
+/// The place of writes in it.
+const WRITE: usize = 1;
 
 /// The CTA of bytes that several accessed in one way, which belong to none of them.
 const SEVERAL: u64 = u64::MAX;
@@ -47,7 +49,12 @@ type Head = u32;
 struct Shard {
     pages: BTreeMap<u64, Box<[Head; LINES_PER_PAGE as usize]>>,
     entries: Vec<Entry>,
+    /// What a CTA has left in a line of which it has written few bytes.
+    values: BTreeMap<(u64, u64), u64>,
 }
+
+/// Most bytes of a line whose values are kept.
+const FEW: u32 = 8;
 
 /// A race between two CTAs.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +69,8 @@ pub struct CrossConflict {
     pub other: AccessKind,
     /// And where.
     pub other_site: Site,
+    /// Whether both have written the same value.
+    pub same_value: bool,
     /// The other CTA's number; `None` when it is one of several that read the byte.
     pub other_cta: Option<u64>,
 }
@@ -80,8 +89,13 @@ impl Default for Cross {
 
 impl Cross {
     /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the
-    /// first one a line.
-    pub fn merge<'u>(&self, cta: u64, uses: impl Iterator<Item = &'u LineUse>) -> Vec<CrossConflict> {
+    /// first one a line. `byte` has what is in memory: what the CTA has left there, if no other runs at the same time.
+    pub fn merge<'u>(
+        &self,
+        cta: u64,
+        uses: impl Iterator<Item = &'u LineUse>,
+        byte: impl Fn(u64) -> u8,
+    ) -> Vec<CrossConflict> {
         let mut conflicts = Vec::new();
         let mut uses = uses.peekable();
         while let Some(first) = uses.peek() {
@@ -89,15 +103,23 @@ impl Cross {
             let page = first.line / LINES_PER_PAGE;
             let shard = &self.shards[(page % SHARDS) as usize];
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let Shard { pages, entries } = &mut *shard;
+            let Shard { pages, entries, values } = &mut *shard;
             let lines = pages.entry(page).or_insert_with(|| Box::new([0; LINES_PER_PAGE as usize]));
             while let Some(used) = uses.next_if(|used| used.line / LINES_PER_PAGE == page) {
                 let head = &mut lines[(used.line % LINES_PER_PAGE) as usize];
+                let written = used.masks[WRITE];
+                let few = written != 0 && written.count_ones() <= FEW;
+                let value = few.then(|| value(used.line, written, &byte));
                 if *head != 0 {
-                    let found = used.masks.iter().enumerate().find_map(|(kind, mask)| {
-                        if *mask == 0 { None } else { check(entries, *head, cta, used, kind, *mask) }
-                    });
-                    conflicts.extend(found);
+                    // Whether a write of the CTA is of the value that the other one has left.
+                    let same = |entry: &Entry| {
+                        let left = values.get(&(used.line, entry.cta));
+                        entry.mask == written && value.zip(left).is_some_and(|(own, left)| own == *left)
+                    };
+                    conflicts.extend(check(entries, *head, cta, used, same));
+                }
+                if let Some(value) = value {
+                    values.insert((used.line, cta), value);
                 }
                 for (kind, mask) in used.masks.iter().enumerate() {
                     if *mask != 0 {
@@ -110,26 +132,51 @@ impl Cross {
     }
 }
 
-/// The first race of an access with the entries of its line.
-fn check(entries: &[Entry], head: Head, cta: u64, used: &LineUse, kind: usize, mask: u128) -> Option<CrossConflict> {
-    let mut at = head;
-    while at != 0 {
-        let entry = entries[at as usize - 1];
-        let overlap = entry.mask & mask;
-        let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[entry.link.kind()]);
-        if overlap != 0 && races {
-            return Some(CrossConflict {
-                address: used.line * LINE + u64::from(overlap.trailing_zeros()),
-                kind: KINDS[kind],
-                site: used.sites[kind],
-                other: KINDS[entry.link.kind()],
-                other_site: entry.site,
-                other_cta: (entry.cta != SEVERAL).then_some(entry.cta),
-            });
-        }
-        at = entry.link.next();
+/// The bytes of a line that are in a mask, one after the other.
+fn value(line: u64, mask: u128, byte: impl Fn(u64) -> u8) -> u64 {
+    let (mut rest, mut value) = (mask, 0);
+    while rest != 0 {
+        value = value << 8 | u64::from(byte(line * LINE + u64::from(rest.trailing_zeros())));
+        rest &= rest - 1;
     }
-    None
+    value
+}
+
+/// The first race of a CTA's accesses with the entries of their line; one of equal values only if there is no other.
+fn check(
+    entries: &[Entry],
+    head: Head,
+    cta: u64,
+    used: &LineUse,
+    same: impl Fn(&Entry) -> bool,
+) -> Option<CrossConflict> {
+    let mut harmless = None;
+    for (kind, mask) in used.masks.iter().enumerate() {
+        let mut at = head;
+        while at != 0 && *mask != 0 {
+            let entry = entries[at as usize - 1];
+            let overlap = entry.mask & mask;
+            let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[entry.link.kind()]);
+            if overlap != 0 && races {
+                let same_value = (kind, entry.link.kind()) == (WRITE, WRITE) && same(&entry);
+                let conflict = CrossConflict {
+                    address: used.line * LINE + u64::from(overlap.trailing_zeros()),
+                    kind: KINDS[kind],
+                    site: used.sites[kind],
+                    other: KINDS[entry.link.kind()],
+                    other_site: entry.site,
+                    other_cta: (entry.cta != SEVERAL).then_some(entry.cta),
+                    same_value,
+                };
+                if !same_value {
+                    return Some(conflict);
+                }
+                harmless = harmless.or(Some(conflict));
+            }
+            at = entry.link.next();
+        }
+    }
+    harmless
 }
 
 fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, site: Site, kind: usize, mask: u128) {

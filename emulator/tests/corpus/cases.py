@@ -15,11 +15,13 @@ CASES = []
 
 
 class Case:
-    def __init__(self, name, ptx, entry, grid, block, shared=0, expect=None):
+    def __init__(self, name, ptx, entry, grid, block, shared=0, expect=None, races=None):
         triple = lambda v: (list(v) if isinstance(v, tuple) else [v]) + [1] * (3 - (len(v) if isinstance(v, tuple) else 1))
         self.json = dict(name=name, ptx=ptx, entry=entry, grid=triple(grid), block=triple(block), shared=shared, args=[])
         if expect:
             self.json["finding"] = expect
+        if races:  # instructions that race, and give what is wanted all the same
+            self.json["races"] = races
         self.arrays = []
         CASES.append(self)
 
@@ -226,7 +228,7 @@ def histograms():
         dec = 6 if dec == 0 or dec > 6 else dec - 1
     after = np.array([905, (t ^ 5).max(), inc, dec, (2 * t + 1).sum(), 77, 96, 96], np.uint32)
     wide = np.array([0, 1, 500], np.uint64)
-    Case("every_atomic", "nvcc/histogram.ptx", "every_atomic", 3, 32).buffer(word, want).buffer(uword, after).buffer(
+    Case("every_atomic", "nvcc/histogram.ptx", "every_atomic", 3, 32, races="atom.cta.").buffer(word, want).buffer(uword, after).buffer(
         wide, np.array([0x100000001 * int(t.sum()), 1 << 63, 500 - 96], np.uint64)).buffer(
         np.zeros(1, np.float32), np.array([48], np.float32)).buffer(np.zeros(1), np.array([24.0]))
 

@@ -1,19 +1,32 @@
 //! A form of an instruction as data, and how modifiers and operands are matched against it. The notation of the table's
 //! lines is in `notation`.
 
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use super::notation;
 use crate::isa::Op;
-use crate::modifier::{FlagView as _, MatrixCount, Modifier, TensorRank, VectorWidth};
+use crate::modifier::{Flag, FlagView as _, MatrixCount, MatrixOrder, Modifier, TensorRank, VectorWidth};
 use crate::operand::Operand;
 use crate::types::{ScalarType, StateSpace};
 use crate::version::{PtxVersion, Requirement};
 
-/// One spelling of an instruction.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One spelling of an instruction: a line of the table, and what it says, which is read when it is first asked for. A
+/// macro starts anew in each build, and to read the whole table takes as long as the rest of a small kernel.
+#[derive(Debug)]
 pub struct Form {
     /// The instruction.
     pub op: Op,
     /// Index among the instruction's forms.
     pub index: u16,
+    /// The line of the table.
+    pub syntax: &'static str,
+    said: OnceLock<Said>,
+}
+
+/// What a line of the table says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Said {
     /// The word before the first dot.
     pub mnemonic: &'static str,
     /// Modifier positions in order.
@@ -24,11 +37,37 @@ pub struct Form {
     pub requirement: Requirement,
     /// Modifiers that may not stand together: none of the first with any of the second.
     pub exclusions: Vec<(Vec<Modifier>, Vec<Modifier>)>,
-    /// The line of the table.
-    pub syntax: &'static str,
     /// Whether no modifier and no operand position needs more than the form does.
     pub(crate) is_plain: bool,
 }
+
+impl Form {
+    pub(super) const fn new(op: Op, index: u16, syntax: &'static str) -> Self {
+        Self { op, index, syntax, said: OnceLock::new() }
+    }
+}
+
+impl Deref for Form {
+    type Target = Said;
+
+    fn deref(&self) -> &Said {
+        // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
+        let read = || {
+            Said::read(self.syntax).unwrap_or_else(|error| {
+                panic!("instruction table, {}: `{}`: {error}", self.op.desc().name, self.syntax)
+            })
+        };
+        self.said.get_or_init(read)
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        (self.op, self.index) == (other.op, other.index)
+    }
+}
+
+impl Eq for Form {}
 
 /// A position for one modifier.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +79,12 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Whether its words, standing first, complete the mnemonic: `cp.async`, `mbarrier.arrive`, `mul.wide`.
+    fn names(&self) -> bool {
+        let completes = |word: &Modifier| matches!(word, Modifier::Flag(flag) if flag.completes_mnemonic());
+        self.alternatives.iter().all(|(word, _)| completes(word))
+    }
+
     fn need(&self, modifier: Modifier) -> Option<Requirement> {
         self.alternatives.iter().find(|(candidate, _)| *candidate == modifier).map(|(_, need)| *need)
     }
@@ -189,10 +234,10 @@ pub enum Presence {
 }
 
 impl Form {
-    /// Puts modifiers into the order of the slots; `None` when they are not this form's. With `any_order`, words may
-    /// come in any order (compilers disagree on that of `atom` and `ld`); types keep theirs.
+    /// Puts modifiers into the order of the slots; `None` when they are not this form's. With `any_order`, words that
+    /// follow the name may come in any order, as the assembler takes them: the words of one kind keep theirs.
     pub fn arrange(&self, modifiers: &[Modifier], any_order: bool) -> Option<Vec<Modifier>> {
-        if modifiers.len() > self.slots.len() {
+        if !notation::may_have(self.syntax, modifiers) || modifiers.len() > self.slots.len() {
             return None;
         }
         let has = |any: &[Modifier]| any.iter().any(|modifier| modifiers.contains(modifier));
@@ -202,14 +247,17 @@ impl Form {
         if !any_order {
             return in_order(&self.slots, modifiers).then(|| modifiers.to_vec());
         }
-        let mut filled = vec![None; self.slots.len()];
-        for modifier in modifiers {
-            let slot =
-                (0..self.slots.len()).find(|i| filled[*i].is_none() && self.slots[*i].need(*modifier).is_some())?;
-            filled[slot] = Some(*modifier);
+        let (mut filled, mut rest) = (vec![None; self.slots.len()], modifiers);
+        for (slot, filled) in self.slots.iter().zip(&mut filled).take_while(|(slot, _)| slot.names()) {
+            match rest.split_first() {
+                Some((word, others)) if slot.need(*word).is_some() => (*filled, rest) = (Some(*word), others),
+                _ if slot.optional => {}
+                _ => return None,
+            }
         }
-        let complete = self.slots.iter().zip(&filled).all(|(slot, filled)| slot.optional || filled.is_some());
-        complete.then(|| filled.into_iter().flatten().collect())
+        // What the name leaves out has no other place.
+        let named = self.slots.iter().take_while(|slot| slot.names()).count();
+        fill(&self.slots[named..], rest, &mut filled[named..]).then(|| filled.into_iter().flatten().collect())
     }
 
     /// The operand positions that `count` operands fill, given the modifiers; `None` when the number is wrong.
@@ -253,11 +301,6 @@ impl Form {
         need
     }
 
-    /// Whether words of this form may come in any order.
-    pub(crate) fn lenient_order(&self) -> bool {
-        matches!(self.op, Op::Memory(_) | Op::Atomic(_))
-    }
-
     /// The type of an operand under these modifiers.
     pub fn operand_type(&self, spec: &OperandSpec, modifiers: &[Modifier]) -> Option<ScalarType> {
         let type_number = |number: usize| {
@@ -297,6 +340,34 @@ impl Form {
             Count::Accumulators => accumulators(),
             Count::PackedAccumulators => accumulators().map(|count| count / 2),
             Count::Offsets => flags().find_map(TensorRank::from_flag).map(|rank| rank.dimensions().saturating_sub(2)),
+        }
+    }
+}
+
+/// Words of which a form may have several, so that their order says which is which: the types of results and operands,
+/// the spaces that a copy goes to and comes from, the layouts of two matrices, priorities of two parts, and the steps
+/// of a product of bits. Any other word is of a kind of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Type,
+    Space,
+    Layout,
+    Priority,
+    Operation,
+    Single(Modifier),
+}
+
+impl Kind {
+    fn of(word: Modifier) -> Kind {
+        match word {
+            Modifier::Type(_) => Kind::Type,
+            Modifier::Space(_) => Kind::Space,
+            Modifier::Flag(flag) if MatrixOrder::from_flag(flag).is_some() => Kind::Layout,
+            Modifier::Flag(Flag::L2EvictFirst | Flag::L2EvictLast | Flag::L2EvictNormal | Flag::L2EvictUnchanged) => {
+                Kind::Priority
+            }
+            Modifier::Flag(Flag::And | Flag::Or | Flag::Xor | Flag::Popc) => Kind::Operation,
+            Modifier::Shape(_) | Modifier::Flag(_) => Kind::Single(word),
         }
     }
 }
@@ -346,4 +417,24 @@ fn in_order(slots: &[Slot], modifiers: &[Modifier]) -> bool {
         return true;
     }
     slot.optional && in_order(rest, modifiers)
+}
+
+/// Puts words, each into a free slot that takes it and, if words of its kind came before, after theirs, so that no slot
+/// that must be filled stays free.
+fn fill(slots: &[Slot], words: &[Modifier], filled: &mut [Option<Modifier>]) -> bool {
+    let Some((word, rest)) = words.split_first() else {
+        return slots.iter().zip(filled).all(|(slot, filled)| slot.optional || filled.is_some());
+    };
+    let of_kind = |other: &Option<Modifier>| other.is_some_and(|other| Kind::of(other) == Kind::of(*word));
+    let after = filled.iter().rposition(of_kind).map_or(0, |slot| slot + 1);
+    for slot in after..slots.len() {
+        if filled[slot].is_none() && slots[slot].need(*word).is_some() {
+            filled[slot] = Some(*word);
+            if fill(slots, rest, filled) {
+                return true;
+            }
+            filled[slot] = None;
+        }
+    }
+    false
 }

@@ -59,6 +59,8 @@ family! {
             "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.<xor|and@7.1>.popc d:s32x4, a:b32x4, b:b32x2, c:s32x4 @7.0/80",
             "mma.sync.aligned.m16n8k32.row.col.f32.<e4m3|e5m2>.<e4m3|e5m2>.f32 d:f32x4, a:b32x4, b:b32x2, c:f32x4 @8.4/89",
             "mma.sync.aligned.m16n8k16.row.col.f32.<e4m3|e5m2>.<e4m3|e5m2>.f32 d:f32x4, a:b32x2, b:b32x1, c:f32x4 @8.7/89",
+            "mma.sync.aligned.m16n8k32.row.col.f16.<e4m3|e5m2>.<e4m3|e5m2>.f16 d:b32x2, a:b32x4, b:b32x2, c:b32x2 @8.7/89",
+            "mma.sync.aligned.m16n8k16.row.col.f16.<e4m3|e5m2>.<e4m3|e5m2>.f16 d:b32x2, a:b32x2, b:b32x1, c:b32x2 @8.7/89",
         ];
         /// Load of a fragment whose layout in registers is the implementation's own.
         WmmaLoad: "9.7.14.4.3", Read, Aligned, [

@@ -144,34 +144,15 @@ families! {
 }
 
 impl Op {
-    /// Its forms, parsed.
+    /// Its forms.
     pub fn forms(self) -> &'static [Form] {
-        table().rows[self.number()].forms()
-    }
-}
-
-/// One instruction of the table. Its forms are parsed when they are first asked for: a macro starts anew in each build,
-/// and to parse all of them takes as long as the rest of a small kernel.
-struct Row {
-    op: Op,
-    forms: OnceLock<Vec<Form>>,
-}
-
-impl Row {
-    fn forms(&self) -> &[Form] {
-        let (op, desc) = (self.op, self.op.desc());
-        let parsed = |(index, syntax): (usize, &&'static str)| {
-            // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
-            Form::parse(op, index as u16, syntax)
-                .unwrap_or_else(|error| panic!("instruction table, {}: `{syntax}`: {error}", desc.name))
-        };
-        self.forms.get_or_init(|| desc.syntax.iter().enumerate().map(parsed).collect())
+        &table().rows[self.number()]
     }
 }
 
 /// The table: its rows in the order of [`Op`], and for each mnemonic the row and index of its forms.
 struct Table {
-    rows: Vec<Row>,
+    rows: Vec<Vec<Form>>,
     by_mnemonic: SortedMap<&'static str, Vec<(u16, u16)>>,
 }
 
@@ -179,12 +160,12 @@ struct Table {
 pub fn forms_of(mnemonic: &str) -> impl Iterator<Item = &'static Form> {
     let table = table();
     let entries = table.by_mnemonic.get(mnemonic).map_or(&[][..], Vec::as_slice);
-    entries.iter().map(|(row, index)| &table.rows[usize::from(*row)].forms()[usize::from(*index)])
+    entries.iter().map(|(row, index)| &table.rows[usize::from(*row)][usize::from(*index)])
 }
 
 /// Every form of the table.
 pub fn all_forms() -> impl Iterator<Item = &'static Form> {
-    table().rows.iter().flat_map(Row::forms)
+    table().rows.iter().flatten()
 }
 
 fn table() -> &'static Table {
@@ -195,7 +176,8 @@ fn table() -> &'static Table {
             for (index, syntax) in (0..).zip(op.desc().syntax) {
                 table.by_mnemonic.entry(notation::mnemonic(syntax).0).or_default().push((row, index));
             }
-            table.rows.push(Row { op, forms: OnceLock::new() });
+            let forms = (0..).zip(op.desc().syntax).map(|(index, syntax)| Form::new(op, index, syntax));
+            table.rows.push(forms.collect());
         }
         table
     })

@@ -29,20 +29,23 @@
 //! - after the operands, `-a|b+c|d` forbids every combination of one of `a b` with one of `c d`;
 //! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
 
-use super::form::{Count, Form, ImmRule, OperandKind, OperandSpec, Presence, Slot, TypeRule};
-use crate::isa::Op;
+use super::form::{Count, ImmRule, OperandKind, OperandSpec, Presence, Said, Slot, TypeRule};
 use crate::modifier::{Flag, Modifier};
-use crate::types::{ScalarType, StateSpace};
+use crate::types::{ScalarType, Shape, StateSpace};
 use crate::version::Requirement;
 
 /// The mnemonic of a line of the table, and what follows.
 pub(crate) fn mnemonic(line: &'static str) -> (&'static str, &'static str) {
-    line.split_at(line.find(['.', '[', ' ']).unwrap_or(line.len()))
+    let (bytes, mut at) = (line.as_bytes(), 0);
+    while at < bytes.len() && !matches!(bytes[at], b'.' | b'[' | b' ') {
+        at += 1;
+    }
+    line.split_at(at)
 }
 
-impl Form {
+impl Said {
     /// Reads a line of the table.
-    pub(crate) fn parse(op: Op, index: u16, syntax: &'static str) -> Result<Form, String> {
+    pub(super) fn read(syntax: &'static str) -> Result<Self, String> {
         let (line, requirement) = match syntax.rsplit_once(" @") {
             Some((line, need)) => (line, parse_requirement(need)?),
             None => (syntax, Requirement::ANCIENT),
@@ -57,40 +60,70 @@ impl Form {
             operands.split(", ").filter(|text| !text.is_empty()).map(parse_operand).collect::<Result<_, _>>()?;
         let needs = slots.iter().flat_map(|slot| &slot.alternatives).map(|(_, need)| need);
         let is_plain = needs.chain(operands.iter().map(|o| &o.requirement)).all(|need| *need == Requirement::ANCIENT);
-        Ok(Form { op, index, mnemonic, slots, operands, requirement, exclusions, syntax, is_plain })
+        Ok(Said { mnemonic, slots, operands, requirement, exclusions, is_plain })
     }
+}
+
+/// Whether every word that a line requires as it stands is among some modifiers: most lines of a mnemonic are told from
+/// each other by that, and need not be read.
+pub(super) fn may_have(syntax: &'static str, modifiers: &[Modifier]) -> bool {
+    let mut rest = mnemonic(syntax).1;
+    while matches!(rest.as_bytes().first(), Some(b'.' | b'[')) {
+        let Ok((slot, after)) = slot(rest) else { return true };
+        rest = after;
+        // A shape has no word of its own.
+        if slot.is_word
+            && !modifiers.iter().any(|m| m.text() == Some(slot.body))
+            && Shape::from_text(slot.body).is_none()
+        {
+            return false;
+        }
+    }
+    true
+}
+
+/// A slot as it is written.
+struct Written {
+    /// Without its dot and brackets.
+    body: &'static str,
+    optional: bool,
+    /// Whether it is one word as it stands.
+    is_word: bool,
+}
+
+/// The first slot, and what follows it.
+fn slot(rest: &'static str) -> Result<(Written, &'static str), String> {
+    let mut is_word = true;
+    let (body, optional, after) = if let Some(inner) = rest.strip_prefix('[') {
+        let (body, after) = inner.split_once(']').ok_or("`[` without `]`")?;
+        is_word = false;
+        (body, true, after)
+    } else {
+        // A word ends at the next slot; dots inside `<…>` or `@8.0` do not start one. A loop: a debug build calls what
+        // iterators do.
+        let (bytes, mut depth, mut at) = (rest.as_bytes(), 0, 1);
+        while at < bytes.len() {
+            match bytes[at] {
+                b'<' => depth += 1,
+                b'>' => depth -= 1,
+                b'[' | b' ' if depth == 0 => break,
+                b'.' if depth == 0 && !is_version_point(bytes, at) => break,
+                b'|' | b'$' | b'@' => is_word = false,
+                _ => {}
+            }
+            at += 1;
+        }
+        (&rest[..at], false, &rest[at..])
+    };
+    let body = body.strip_prefix('.').ok_or_else(|| format!("`{body}` lacks its dot"))?;
+    let body = body.strip_prefix('<').and_then(|body| body.strip_suffix('>')).unwrap_or(body);
+    Ok((Written { body, optional, is_word }, after))
 }
 
 fn parse_slots(mut rest: &'static str) -> Result<Vec<Slot>, String> {
     let mut slots = Vec::new();
     while !rest.is_empty() {
-        let (body, optional, after) = if let Some(inner) = rest.strip_prefix('[') {
-            let (body, after) = inner.split_once(']').ok_or("`[` without `]`")?;
-            (body, true, after)
-        } else {
-            // A word ends at the next slot; dots inside `<…>` or `@8.0` do not start one.
-            let mut depth = 0;
-            let mut end = rest.len();
-            let bytes = rest.as_bytes();
-            for (at, byte) in bytes.iter().enumerate().skip(1) {
-                match byte {
-                    b'<' => depth += 1,
-                    b'>' => depth -= 1,
-                    b'[' if depth == 0 => {
-                        end = at;
-                        break;
-                    }
-                    b'.' if depth == 0 && !is_version_point(bytes, at) => {
-                        end = at;
-                        break;
-                    }
-                    _ => {}
-                }
-            }
-            (&rest[..end], false, &rest[end..])
-        };
-        let body = body.strip_prefix('.').ok_or_else(|| format!("`{body}` lacks its dot"))?;
-        let body = body.strip_prefix('<').and_then(|body| body.strip_suffix('>')).unwrap_or(body);
+        let (Written { body, optional, .. }, after) = slot(rest)?;
         let mut alternatives = Vec::new();
         for word in body.split('|') {
             let (word, need) = match word.split_once('@') {

@@ -7,7 +7,7 @@ use crate::check::select;
 use crate::inst::{Guard, Inst};
 use crate::lex::Token;
 use crate::modifier::Modifier;
-use crate::module::{Function, FunctionKind, Linkage, Loc, Statement};
+use crate::module::{Function, FunctionKind, Inlining, Linkage, Loc, Statement};
 use crate::operand::{FuncId, LabelId, Operand, Symbol, VarId};
 use crate::types::StateSpace;
 
@@ -191,17 +191,17 @@ impl<'a> Parser<'a> {
             Ok((self.number_u32("file number")?, self.number_u32("line")?, self.number_u32("column")?))
         };
         let (file, line, column) = triple()?;
-        let mut loc = Loc { file, line, column, inlined_at: None };
+        let (mut function, mut inlined_at) = (None, None);
         while self.eat(',') {
             match self.ident("`function_name` or `inlined_at`")? {
                 "function_name" => {
-                    self.ident("a label")?;
-                    self.offset()?;
+                    let label = self.ident("a label")?.to_owned();
+                    function = Some((label, self.offset()?));
                 }
                 "inlined_at" => {
                     let inlined =
                         (self.number_u32("file number")?, self.number_u32("line")?, self.number_u32("column")?);
-                    loc.inlined_at = Some(inlined);
+                    inlined_at = Some(inlined);
                 }
                 _ => {
                     self.at -= 1;
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Ok(loc)
+        Ok(Loc { file, line, column, inlined: inlined_at.map(|at| Box::new(Inlining { at, function })) })
     }
 
     fn instruction(&mut self, function: &Function) -> Result<Inst> {

@@ -84,6 +84,12 @@ impl ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: ", self.line, self.column)?;
+        if let ParseErrorKind::Instruction { mnemonic, .. } | ParseErrorKind::UnknownModifier { mnemonic, .. } =
+            &self.kind
+            && let Some(section) = crate::isa::absent(mnemonic)
+        {
+            return write!(f, "`{mnemonic}` is not supported (PTX manual {section})");
+        }
         match &self.kind {
             ParseErrorKind::Character(found) => write!(f, "unexpected character {found:?}"),
             ParseErrorKind::UnclosedComment => f.write_str("`/*` without `*/`"),
@@ -94,11 +100,7 @@ impl fmt::Display for ParseError {
             ParseErrorKind::DuplicateName(name) => write!(f, "`{name}` is declared twice"),
             ParseErrorKind::Instruction { mnemonic, fault } => {
                 write!(f, "`{mnemonic}`: ")?;
-                write_select_fault(fault, f)?;
-                match crate::isa::absent(mnemonic) {
-                    Some(section) => write!(f, "; it is not supported (PTX manual {section})"),
-                    None => Ok(()),
-                }
+                write_select_fault(fault, f)
             }
             ParseErrorKind::UnknownModifier { mnemonic, modifier } => {
                 write!(f, "`{mnemonic}`: no instruction has the modifier `.{modifier}`")

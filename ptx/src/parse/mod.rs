@@ -3,7 +3,7 @@
 //!
 //! Bounded on any input: memory is linear in the text, nesting and registers are limited by the constants below.
 //!
-//! Read and dropped: comments, `.section` blocks, options of `.target`, the function name of `.loc`.
+//! Read and dropped: comments, `.section` blocks but for the names in `.debug_str`, options of `.target`.
 
 mod body;
 mod decl;
@@ -39,13 +39,38 @@ pub const MAX_DEPTH: usize = 64;
 /// assert_eq!(error.to_string(), "line 4, column 23: `return`: no such instruction");
 /// ```
 pub fn parse(text: &str) -> Result<Module, ParseError> {
+    let (module, refused) = parse_functions(text)?;
+    match refused.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(module),
+    }
+}
+
+/// Parses a module, and leaves the body of a function empty that has a mistake: those functions come with their first
+/// mistakes, in the order of the text. A mistake elsewhere, or one after which the end of its function is not found, is
+/// one of the whole text.
+pub fn parse_functions(text: &str) -> Result<(Module, Vec<(FuncId, ParseError)>), ParseError> {
     if text.len() > MAX_TEXT {
         let kind = ParseErrorKind::TooMany { what: "bytes of text", limit: MAX_TEXT as u64 };
         return Err(ParseError::new(Pos { line: 1, column: 1 }, kind));
     }
     let tokens = lex(text)?;
     let module = Module::new(PtxVersion::new(0, 0), Target::sm(0));
-    Parser { tokens, at: 0, module, scopes: Scopes::default(), registers: 0, defined: SortedSet::new() }.module()
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        module,
+        scopes: Scopes::default(),
+        registers: 0,
+        defined: SortedSet::new(),
+        refused: Vec::new(),
+    };
+    match (parser.module(), parser.refused.first()) {
+        (Ok(()), _) => Ok((parser.module, parser.refused)),
+        // The first mistake may be why there is another.
+        (Err(_), Some((_, first))) => Err(first.clone()),
+        (Err(error), None) => Err(error),
+    }
 }
 
 pub(crate) struct Parser<'a> {
@@ -56,6 +81,8 @@ pub(crate) struct Parser<'a> {
     registers: usize,
     /// Functions whose body has been read.
     defined: SortedSet<FuncId>,
+    /// Functions whose body has a mistake.
+    refused: Vec<(FuncId, ParseError)>,
 }
 
 /// What every step of the parser returns.
@@ -195,11 +222,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn module(mut self) -> Result<Module> {
+    fn module(&mut self) -> Result<()> {
         self.header()?;
         loop {
             match self.peek() {
-                Token::End => return Ok(self.module),
+                Token::End => return Ok(()),
                 Token::Dot("file") => {
                     let file = self.file()?;
                     self.module.items.push(Item::File(file));
@@ -275,23 +302,37 @@ impl<'a> Parser<'a> {
         Ok(text)
     }
 
-    /// `.section .debug_str { … }`: skipped.
+    /// `.section .debug_str { … }`: its strings are kept, other sections are skipped.
     fn section(&mut self) -> Result<()> {
         self.at += 1;
-        if !matches!(self.next(), Token::Dot(_) | Token::Ident(_)) {
-            self.at -= 1;
-            return self.expected("the name of a section");
-        }
+        let strings = match self.next() {
+            Token::Dot(name) | Token::Ident(name) => name == "debug_str",
+            _ => {
+                self.at -= 1;
+                return self.expected("the name of a section");
+            }
+        };
         self.expect('{', "`{`")?;
+        let mut bytes = false;
         loop {
-            match self.peek() {
-                Token::Punct('}') => break,
-                Token::End => return self.expected("`}`"),
-                _ => self.at += 1,
+            match self.next() {
+                Token::Punct('}') => return Ok(()),
+                Token::End => {
+                    self.at -= 1;
+                    return self.expected("`}`");
+                }
+                Token::Ident(label) if strings && self.peek() == Token::Punct(':') => {
+                    let end = self.module.strings.bytes.len();
+                    self.module.strings.labels.push((label.to_owned(), end));
+                }
+                Token::Dot(ty) => bytes = strings && ty == "b8",
+                Token::Number(_, value) if bytes => {
+                    let byte = value.int_value().and_then(|value| u8::try_from(value).ok());
+                    self.module.strings.bytes.extend(byte);
+                }
+                _ => {}
             }
         }
-        self.at += 1;
-        Ok(())
     }
 
     fn linkage(&mut self) -> Linkage {
@@ -361,7 +402,30 @@ impl<'a> Parser<'a> {
         }
         self.defined.insert(id);
         self.module.items.push(Item::Function(id));
-        self.function_body(id)
+        let start = self.at;
+        let Err(error) = self.function_body(id) else { return Ok(()) };
+        if !self.skip_body(start) {
+            return Err(error);
+        }
+        self.scopes.leave_all();
+        self.refused.push((id, error));
+        Ok(())
+    }
+
+    /// Goes on behind the closing brace of the body that starts here; false if there is none.
+    fn skip_body(&mut self, start: usize) -> bool {
+        self.at = start;
+        let mut depth = 0usize;
+        loop {
+            match self.next() {
+                Token::Punct('{') => depth += 1,
+                Token::Punct('}') if depth == 1 => return true,
+                Token::Punct('}') => depth = depth.saturating_sub(1),
+                // The start of another function is in no body.
+                Token::Dot("entry" | "func" | "visible") | Token::End => return false,
+                _ => {}
+            }
+        }
     }
 
     /// The state space of a declaration.

@@ -51,6 +51,11 @@ impl<'a> Scopes<'a> {
         self.inner.pop();
     }
 
+    /// Leaves the function.
+    pub(super) fn leave_all(&mut self) {
+        self.inner.clear();
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.inner.len()
     }

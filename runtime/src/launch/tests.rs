@@ -97,6 +97,7 @@ fn kernel() -> KernelInfo {
             equations: List::Owned(vec![]),
         },
         statements: List::Owned(vec![]),
+        additions: List::Borrowed(&[]),
         explanation: "".into(),
     }
 }

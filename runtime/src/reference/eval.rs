@@ -34,6 +34,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) loose: BTreeSet<ValueId>,
     pub(super) free: Free,
     pub(super) dims: &'a [i64],
+    /// Through how many additions a term of a float sum goes at most, where that is known.
+    pub(super) additions: BTreeMap<ValueId, u64>,
     /// Value of each scalar parameter, one entry.
     pub(super) scalars: Vec<Option<Column>>,
     /// Elements of each tensor parameter that may be read.

@@ -42,7 +42,7 @@ pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Wi
 use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
 use tilewright_kernel::algorithm::{Algorithm, AxisId, Equation, Index, IndexId, Order, Source, Value, ValueId};
-use tilewright_kernel::info::{ParameterKind, Role};
+use tilewright_kernel::info::{Additions, ParameterKind, Role};
 use tilewright_kernel::online::{self, Chain};
 use tilewright_kernel::{KernelInfo, rules, workers};
 
@@ -74,6 +74,19 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
 /// # Errors
 /// As [`reference`]; [`Error::Reference`] where that is not enough.
 pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
+    evaluate(kernel, arguments, work, &[])
+}
+
+/// The same with narrower float sums: what the additions of the kernel's own schedule may lose, instead of those of any
+/// order. With so much work at most, in elements and terms of reductions.
+///
+/// # Errors
+/// As [`reference`]; [`Error::Reference`] where so much `work` is not enough.
+pub fn reference_as_scheduled(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
+    evaluate(kernel, arguments, work, &kernel.additions)
+}
+
+fn evaluate(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64, additions: &[Additions]) -> Result<Reference> {
     let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
     let plan = check(kernel, &given).map_err(|reason| Refusal { kernel: kernel.name.to_string(), reason })?;
     let failure = |error: ReferenceError| Error::Reference(Box::new(error));
@@ -104,6 +117,9 @@ pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -
         loose: BTreeSet::new(),
         free: Free::of(&algorithm),
         dims: &plan.dims,
+        additions: (additions.iter())
+            .filter_map(|a| Some((a.sum, u64::try_from(a.most.eval(&plan.dims).ok()?).ok()?)))
+            .collect(),
         scalars,
         parameters,
         equations: Vec::new(),

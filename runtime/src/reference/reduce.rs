@@ -57,11 +57,12 @@ pub(super) enum Along {
 }
 
 impl Accumulator {
-    /// For `points` results; `None` if the type does not have the reduction.
+    /// For `points` results; `None` if the type does not have the reduction. No term of a float sum goes through more
+    /// `additions`, if that is known.
     pub(super) fn new(
         op: Reduction,
         order: Order,
-        chain: Option<&Chain>,
+        (chain, additions): (Option<&Chain>, Option<u64>),
         element: ElementType,
         points: usize,
     ) -> Option<Self> {
@@ -77,7 +78,9 @@ impl Accumulator {
                 let product = op == Reduction::Prod;
                 Self::Ordered { product, element, value: Column::Float(vec![if product { 1.0 } else { 0.0 }; points]) }
             }
-            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, (format, element), (order, chain))),
+            (Reduction::Sum, Some(format)) => {
+                Self::Sum(Sums::new(points, (format, element), (order, chain), additions))
+            }
             (Reduction::Prod, Some(format)) => Self::Prod(vec![Prod::default(); points], format),
             (Reduction::Max, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::NEG_INFINITY; points])),
             (Reduction::Min, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::INFINITY; points])),

@@ -85,8 +85,9 @@ impl Evaluator<'_> {
         }
         let element = self.element(body);
         let chain = self.chains.get(&id).filter(|_| order.is_online());
+        let additions = self.additions.get(&id).copied();
         let accumulator = |points: usize| {
-            Accumulator::new(op, order, chain, element, points)
+            Accumulator::new(op, order, (chain, additions), element, points)
                 .ok_or_else(|| format!("the host cannot evaluate: {op:?} of {element}"))
         };
         let bound = self.free.axis_list(axes);

@@ -12,6 +12,10 @@
 //! `unordered` sum may be added up in memory, where operands and results of `f32` that are subnormal count as zeros
 //! (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
 //!
+//! Where it is known that no term goes through more than h additions, each of which multiplies it by 1 + δ with
+//! |δ| ≤ u, |computed − exact| ≤ ((1 + u)ʰ − 1) · Σ|xᵢ| (Higham, "Accuracy and Stability of Numerical Algorithms",
+//! 2002, section 4.2), and the smaller of the two bounds counts.
+//!
 //! An `online` sum may be corrected where an extreme changes, [`online::loss`]: it is never exact, and partial sums may
 //! reach the sum of what exponentials are multiplied with.
 //!
@@ -49,6 +53,7 @@ impl Sums {
         points: usize,
         (format, element): (Format, ElementType),
         (order, chain): (Order, Option<&Chain>),
+        additions: Option<u64>,
     ) -> Self {
         let zeros = vec![0.0; points];
         let each = vec![Sum::default(); points];
@@ -68,7 +73,7 @@ impl Sums {
         let kept =
             dot.and_then(|(operands, promote)| dot::loss(operands, 1, promote)).map(|loss| loss.kept.cast_signed());
         let online = chain.map(|chain| Box::new((chain.clone(), element)));
-        let rule = Rule { format, lost, dot, online, bits: kept.unwrap_or(format.precision()) };
+        let rule = Rule { format, lost, dot, online, additions, bits: kept.unwrap_or(format.precision()) };
         Self { each, rule, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
     }
 
@@ -162,8 +167,18 @@ struct Rule {
     online: Option<Box<(Chain, ElementType)>>,
     /// The types of the factors of a `dot` with a contract, and its `promote`.
     dot: Option<([ElementType; 2], Option<u32>)>,
+    /// Through how many additions a term goes at most, if that is known.
+    additions: Option<u64>,
     /// Sums of multiples of q are exact up to q · 2^`bits`.
     bits: i32,
+}
+
+/// What a sum of `count` terms in free order may lose, relative to the sum of their magnitudes.
+fn free(count: u64, additions: Option<u64>, roundoff: f64) -> f64 {
+    let any = (count as f64 - 1.0) * roundoff;
+    // (1 + u)ʰ − 1 ≤ hu / (1 − hu), rounded up.
+    let own = additions.map(|h| h as f64 * roundoff).filter(|lost| *lost < 0.5);
+    own.map_or(any, |lost| any.min(lost / (1.0 - lost) * (1.0 + 4.0 * f64::EPSILON)))
 }
 
 /// A number that can be summed; what is not finite is noted elsewhere.
@@ -308,7 +323,7 @@ impl Sum {
     }
 
     fn finish(&self, rule: &Rule) -> Interval {
-        let Rule { format, lost, dot, ref online, .. } = *rule;
+        let Rule { format, lost, dot, ref online, additions, .. } = *rule;
         let hi = if self.exact { self.lo } else { self.hi };
         if self.any {
             return Interval::ALL;
@@ -340,7 +355,7 @@ impl Sum {
             (Some(dot), Some(online)) => (1.0 + dot.relative) * (1.0 + online.relative) - 1.0,
             (Some(dot), None) => dot.relative,
             (None, Some(online)) => online.relative,
-            (None, None) => (n - 1.0) * format.unit_roundoff(),
+            (None, None) => free(self.count, additions, format.unit_roundoff()),
         };
         let roundings = relative * self.magnitude;
         // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part

@@ -10,7 +10,7 @@
 //! | `expr` | integer expressions in normal form |
 //! | `family` | what variables stand for |
 //! | `facts` | what is known of dimensions |
-//! | `linear`, `integers` | tests that inequalities, or equations of ranges, have no solution |
+//! | `linear`, `integers` | tests that inequalities, or equations of ranges, have no solution; a solution of a few steps |
 //! | `magnitude`, `range` | how large an expression gets; what ranges decide |
 //! | `search` | the smallest dimensions with some property |
 

@@ -5,6 +5,7 @@ use crate::source::Span;
 
 row! {
     /// Equations have no order, and none may need itself through the others. A recurrence along an axis is a `fold`.
+    /// Its result is the last state: all states of a scan are a `fold` for each, which begins anew.
     ///
     /// ## Wrong
     ///
@@ -44,7 +45,8 @@ impl IntoDiagnostic for CyclicEquations {
         let first = self.names.first().map(quoted).unwrap_or_default();
         if self.names.len() == 1 {
             return Diagnostic::new(Code::TW0110, span, format!("{first} is defined by itself"))
-                .note("equations have no order and no loop: recurrences need `fold`");
+                .note("equations have no order and no loop, and there is no scan yet")
+                .help("a recurrence is a `fold`; over `|j in 0..=i|` it begins anew for each element");
         }
         const SHOWN: usize = 6;
         let mut chain: Vec<String> = self.names.iter().take(SHOWN).map(quoted).collect();

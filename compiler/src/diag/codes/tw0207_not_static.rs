@@ -40,6 +40,8 @@ pub struct NotStatic {
     pub axis: String,
     /// Its extent.
     pub extent: String,
+    /// The sizes in it that facts could bound.
+    pub sizes: Vec<String>,
     /// What is known of it: its value or a bound.
     pub bound: Option<i128>,
     /// Greatest value allowed.
@@ -52,16 +54,21 @@ pub struct NotStatic {
 
 impl IntoDiagnostic for NotStatic {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, extent, bound, limit, op, span } = self;
+        let Self { axis, extent, sizes, bound, limit, op, span } = self;
         let title = match bound {
             Some(bound) => format!("`{op} {axis}` makes {bound} copies; at most {limit} are allowed"),
             None => format!("`{op} {axis}` needs an extent that is known at compile time; it is {extent}"),
         };
-        Diagnostic::new(Code::TW0207, span, title)
-            .help(format!("split `{axis}` by a literal and `{op}` the inner part"))
-            .help(match op {
-                "vectorize" => "or fix the size with a fact such as `where N == 4`".to_owned(),
-                _ => format!("or bound the size with a fact such as `where N <= {limit}`"),
-            })
+        let diagnostic = Diagnostic::new(Code::TW0207, span, title)
+            .help(format!("split `{axis}` by a literal and `{op}` the inner part"));
+        let fact = match (op, sizes.as_slice()) {
+            // A literal is what it is.
+            (_, []) => return diagnostic,
+            ("vectorize", [size]) => format!("or fix the size with a fact such as `where {size} == 4`"),
+            (_, [size]) => format!("or bound the size with a fact such as `where {size} <= {limit}`"),
+            ("vectorize", _) => format!("or fix each of its sizes with a fact: {}", sizes.join(", ")),
+            _ => format!("or bound each of its sizes with a fact: {}", sizes.join(", ")),
+        };
+        diagnostic.help(fact)
     }
 }

@@ -8,7 +8,8 @@ row! {
     /// memory than it has to. Memory is moved in sectors of 32 bytes, whole ones: 32 threads that read 4 neighbouring
     /// bytes each need 4 sectors, and up to 32 where their elements lie apart. Counted are the accesses of the first
     /// warps in the first iterations, for the sizes that the message names, as the emulator counts them. Less than
-    /// three times as many as needed are let pass.
+    /// three times as many as needed are let pass. An index that is read from memory is taken to be the same for all
+    /// threads.
     ///
     /// ## Wrong
     ///
@@ -81,6 +82,8 @@ pub struct ScatteredAccess {
     pub sectors: (u64, u64),
     /// How far the elements of the first two threads lie apart, in bytes, if both access one.
     pub apart: Option<u64>,
+    /// Whether an index is read from memory.
+    pub by_data: bool,
     /// The sizes that this was counted for.
     pub sizes: Assignment,
     /// What touches fewer.
@@ -93,7 +96,7 @@ pub struct ScatteredAccess {
 
 impl IntoDiagnostic for ScatteredAccess {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, tensor, is_write, sectors: (touched, least), apart, sizes, remedy, span, also } = self;
+        let Self { stage, tensor, is_write, sectors: (touched, least), apart, by_data, sizes, remedy, span, also } = self;
         let done = if is_write { "writing" } else { "reading" };
         let title = format!("a warp of `{stage}` touches {touched} sectors {done} `{tensor}` where {least} would do");
         let mut diagnostic = Diagnostic::new(Code::TW0491, span, title);
@@ -102,6 +105,9 @@ impl IntoDiagnostic for ScatteredAccess {
         }
         let apart = apart.map_or_else(String::new, |bytes| format!("the elements of neighbouring threads lie {bytes} bytes apart; "));
         let mut diagnostic = diagnostic.note(format!("{apart}global memory is moved in sectors of 32 bytes"));
+        if by_data {
+            diagnostic = diagnostic.note("an index that is read from memory is taken to be the same for all threads");
+        }
         if !sizes.is_empty() {
             diagnostic = diagnostic.note(format!("counted for {}", assignment(&sizes)));
         }

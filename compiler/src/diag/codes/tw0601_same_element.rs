@@ -46,6 +46,8 @@ pub struct SameElement {
     pub unit: Option<String>,
     /// The last axis that is bound, if any is.
     pub bound: Option<String>,
+    /// The last axis that is bound to the grid, if any is.
+    pub grid: Option<String>,
     /// Whether the stage has an axis that could be bound.
     pub data: bool,
     /// Whether another stage needs several threads.
@@ -58,7 +60,7 @@ pub struct SameElement {
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, unit, bound, data, others, span, role } = self;
+        let Self { stage, group, threads, unit, bound, grid, data, others, span, role } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
@@ -91,7 +93,12 @@ impl IntoDiagnostic for SameElement {
                 // A role has a warp at least.
                 diagnostic
             } else if others {
-                diagnostic.help("or compute it in a kernel of its own, with one thread")
+                match grid {
+                    Some(g) => diagnostic.help(format!(
+                        "or leave it to one thread: `split {g} by 1 -> u, t; bind u: grid; bind t: thread;` instead of `bind {g}: grid;`"
+                    )),
+                    None => diagnostic.help("or compute it in a kernel of its own, with one thread"),
+                }
             } else {
                 diagnostic.change(Change::Threads(1), "or launch one thread a block, if there is little work: `launch threads(1);`")
             }

@@ -519,7 +519,8 @@ fn every_tensor_is_defined_once_and_used() {
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = y[i] + x[i]; }
               |                                      ^^^^
-              = note: equations have no order and no loop: recurrences need `fold`
+              = note: equations have no order and no loop, and there is no scan yet
+              = help: a recurrence is a `fold`; over `|j in 0..=i|` it begins anew for each element
               = explain: TW0110
 
         "#]],
@@ -1254,6 +1255,7 @@ fn reductions_are_what_they_say() {
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = scan(|i| x[i]); }
               |                                           ^^^^^^^^^^^^^^
               = note: it is part of the language, and this version of the compiler cannot build it
+              = help: a `sum` over `|j in 0..=i|` is right, and adds up the terms of each element anew
               = explain: TW0005
 
         "#]],

@@ -48,6 +48,7 @@ impl Apply<'_> {
         self.diags.report(NotStatic {
             axis: axis.name.clone(),
             extent: axis.extent.show(&names),
+            sizes: axis.extent.vars().into_iter().map(names).collect(),
             bound: extent,
             limit: UNROLL_LIMIT,
             op,

@@ -101,7 +101,7 @@ pub struct Attribute {
     pub name: Name,
     /// The whole attribute as text.
     pub text: String,
-    /// The text of a doc comment.
+    /// The text of a doc comment; none where a macro of Rust has it.
     pub doc: Option<String>,
     /// What stands between the parentheses of `#[name(…)]`, as single identifiers; other tokens are left out.
     pub words: Vec<Name>,

@@ -417,3 +417,20 @@ fn tokens_go_back_to_rust() {
     same(kernel.attributes[1].span, "#[cfg(all(unix, not(test)))]");
     same(crate::source::Span { first: crate::source::SpanId(0), last: crate::source::SpanId(u32::MAX) }, source);
 }
+
+/// The text of a doc comment may come from a macro of Rust, such as a picture from a file.
+#[test]
+fn documentation_may_be_a_file() {
+    let kernel = "kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }";
+    let source = format!("#[doc = include_str!(\"k.svg\")] {kernel}");
+    assert_eq!(render(&source), "");
+    let (tokens, spans) = TokenBuffer::new(stream(&source));
+    let (program, _) = parse(&tokens);
+    let attribute = &program.kernels[0].attributes[0];
+    assert_eq!(attribute.doc, None);
+    let text = tokens.to_stream(attribute.span, &spans).to_string();
+    assert_eq!(text, stream("#[doc = include_str!(\"k.svg\")]").to_string());
+    for wrong in ["include_str", "1 + 1", "!", ""] {
+        assert!(render(&format!("#[doc = {wrong}] {kernel}")).contains("TW000"), "{wrong}");
+    }
+}

@@ -2,18 +2,22 @@
 //! is known of the registers that it reads and writes.
 
 use tilewright_ptx::isa::Op as Family;
-use tilewright_ptx::{Flag, Inst as Source, Item as ModuleItem, Operand, RegId, ScalarType, Statement};
+use tilewright_ptx::{Flag, Inst as Source, Item as ModuleItem, Loc, Operand, RegId, ScalarType, Statement};
 
 use super::{Lowered, Lowering, Refusal};
 use crate::counters::Class;
 use crate::decode::layout::unsupported;
 use crate::decode::op::{Op, PredRef};
 use crate::decode::written::{self, Item, Own, completes, joins, passes_on, unproved};
-use crate::decode::{Tracked, guess, work};
+use crate::decode::{SourcePlace, Tracked, guess, work};
 use crate::error::Error;
+use crate::report::Inlined;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
 const MOST_CODE: usize = 1 << crate::shadow::cell::PC_BITS;
+
+/// Most calls around a position that are told.
+const MOST_INLINED: usize = 64;
 
 impl Lowering<'_> {
     /// Lowers the statements of the current function.
@@ -83,7 +87,7 @@ impl Lowering<'_> {
                     self.instruction(inst, &unproved.reads[index])?;
                     (index, number) = (index + 1, number + 1);
                 }
-                Statement::Loc(loc) => self.source(loc.file, loc.line, loc.column),
+                Statement::Loc(loc) => self.source(loc),
                 _ => {}
             }
         }
@@ -138,16 +142,32 @@ impl Lowering<'_> {
         index
     }
 
-    fn source(&mut self, file: u32, line: u32, column: u32) {
-        let name = self.module.items.iter().find_map(|item| match item {
-            ModuleItem::File(f) if f.index == file => Some(f.name.clone()),
-            _ => None,
-        });
-        let key = (name.unwrap_or_else(|| format!("file {file}")), line, column);
+    /// A position of the source. Where it was inlined is a position, too, which compilers give before with the place
+    /// where that was inlined.
+    fn source(&mut self, loc: &Loc) {
+        let module = self.module;
+        let file = |file: u32| {
+            let name = module.items.iter().find_map(|item| match item {
+                ModuleItem::File(f) if f.index == file => Some(f.name.clone()),
+                _ => None,
+            });
+            name.unwrap_or_else(|| format!("file {file}"))
+        };
+        let named = |(label, offset): &(String, i64)| module.strings.get(label, *offset).map(str::to_owned);
+        let call = loc.inlined.as_deref();
+        let function = call.and_then(|call| call.function.as_ref()).and_then(named).unwrap_or_default();
+        let at = call.map(|call| call.at);
+        self.inlined.insert((loc.file, loc.line, loc.column), (function.clone(), at));
+        let (mut inlined, mut next) = (Vec::new(), at.map(|at| (function, at)));
+        while let Some((function, at)) = next.filter(|_| inlined.len() < MOST_INLINED) {
+            inlined.push(Inlined { function, at: (file(at.0), at.1, at.2) });
+            next = self.inlined.get(&at).and_then(|(function, outer)| Some((function.clone(), (*outer)?)));
+        }
+        let place = SourcePlace { at: (file(loc.file), loc.line, loc.column), inlined };
         let next = self.kernel.sources.len() as u32 + 1;
-        let index = *self.sources.entry(key.clone()).or_insert(next);
+        let index = *self.sources.entry(place.clone()).or_insert(next);
         if index == next {
-            self.kernel.sources.push(key);
+            self.kernel.sources.push(place);
         }
         self.origin.source = index;
     }
@@ -213,7 +233,7 @@ impl Lowering<'_> {
     }
 
     fn own(&self) -> Own {
-        Own { local: self.local_memory, function: self.frame.is_some() }
+        Own { local: self.local_memory, function: self.frame.is_some(), shared: self.kernel.follows }
     }
 
     /// Says which elements of the store that follows are undefined in which lanes.

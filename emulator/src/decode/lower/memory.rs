@@ -131,6 +131,7 @@ impl Lowering<'_> {
         }
         if matches!(space, Space::Global | Space::Generic) {
             self.kernel.communicates = true;
+            self.kernel.confined |= !is_wide(inst);
         }
         Strength::Strong { wide: is_wide(inst) }
     }
@@ -236,6 +237,7 @@ impl Lowering<'_> {
         let data = self.push(slots);
         if matches!(space, Space::Global | Space::Generic) {
             self.kernel.communicates = true;
+            self.kernel.confined |= !is_wide(inst);
         }
         // Relaxed is the default (9.7.13.5).
         self.implied_fence(inst, Semantics::Release);

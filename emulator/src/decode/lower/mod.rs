@@ -26,7 +26,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, is_launch_sized};
 use super::op::PredRef;
 use super::slots::Slots;
-use super::{Kernel, Named, Origin};
+use super::{Kernel, Named, Origin, SourcePlace};
 use crate::counters::Class;
 use crate::error::Error;
 
@@ -54,8 +54,9 @@ pub(super) fn refuse<T>(why: impl Into<String>) -> Lowered<T> {
     Err(Refusal(why.into()))
 }
 
-/// Decodes all kernels of a module. One that cannot be decoded does not stop the others.
-pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
+/// Decodes all kernels of a module. One that cannot be decoded, or that reaches a function with a mistake, does not
+/// stop the others.
+pub(crate) fn decode(module: &Module, mistakes: &SortedMap<FuncId, Error>) -> Result<Decoded, Error> {
     if module.address_size != 64 {
         return Err(unsupported(
             0,
@@ -67,21 +68,41 @@ pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
     let variables = Variables::new(module)?;
     let kept = super::guess::kept(module);
     let mut decoded = Decoded { constants: variables.constants.clone(), ..Decoded::default() };
-    for function in &module.functions {
-        if function.kind != FunctionKind::Entry || function.body.is_empty() {
+    for (index, function) in module.functions.iter().enumerate() {
+        let own = mistakes.get(&FuncId(index as u32));
+        if function.kind != FunctionKind::Entry || (function.body.is_empty() && own.is_none()) {
             continue;
         }
-        match Lowering::new(module, function, &variables, &kept).and_then(Lowering::run) {
+        let lowering = match own {
+            Some(mistake) => Err(mistake.clone()),
+            None => Lowering::new(module, function, &variables, &kept, false),
+        };
+        let sound = |lowering: Lowering<'_>| match lowering.reachable.order.iter().find_map(|id| mistakes.get(id)) {
+            Some(mistake) => Err(mistake.clone()),
+            None => lowering.run(),
+        };
+        match lowering.and_then(sound) {
             Ok(kernel) => decoded.kernels.push(kernel),
             Err(error) => decoded.refused.push((function.name.clone(), error)),
         }
     }
     decoded.constant_variables = variables.constant_names;
     decoded.globals = variables.globals;
-    match decoded.refused.first() {
-        Some((_, error)) if decoded.kernels.is_empty() => Err(error.clone()),
+    let first = decoded.refused.first().map(|(_, error)| error).or(mistakes.values().next());
+    match first {
+        Some(error) if decoded.kernels.is_empty() => Err(error.clone()),
         _ => Ok(decoded),
     }
+}
+
+/// Decodes a kernel once more, so that it follows what it loads from shared memory: see [`Kernel::follows`].
+pub(crate) fn decode_following(module: &Module, name: &str) -> Result<Kernel, Error> {
+    let entry = |function: &&Function| function.kind == FunctionKind::Entry && function.name == name;
+    let Some(function) = module.functions.iter().find(entry) else {
+        return Err(Error::NoEntry { entry: name.to_owned(), known: Vec::new() });
+    };
+    let (variables, kept) = (Variables::new(module)?, super::guess::kept(module));
+    Lowering::new(module, function, &variables, &kept, true)?.run()
 }
 
 /// One kernel while it is lowered, with the device functions that it reaches: the names below are those of one function
@@ -120,8 +141,13 @@ pub(super) struct Lowering<'a> {
     kept: &'a SortedSet<(usize, RegId)>,
     origin: Origin,
     mnemonics: SortedMap<String, u32>,
-    sources: SortedMap<(String, u32, u32), u32>,
+    sources: SortedMap<SourcePlace, u32>,
+    /// Of the positions in the function: the name of the function that was inlined, and where.
+    inlined: SortedMap<Position, (String, Option<Position>)>,
 }
+
+/// File, line, column.
+type Position = (u32, u32, u32);
 
 impl<'a> Lowering<'a> {
     fn new(
@@ -129,8 +155,9 @@ impl<'a> Lowering<'a> {
         function: &'a Function,
         variables: &Variables,
         kept: &'a SortedSet<(usize, RegId)>,
+        follows: bool,
     ) -> Result<Self, Error> {
-        let mut kernel = Kernel { name: function.name.clone(), ..Kernel::default() };
+        let mut kernel = Kernel { name: function.name.clone(), follows, ..Kernel::default() };
         let mut places = variables.places.clone();
         let reachable = Reachable::new(module, function);
         let mut params = Layout::new(MOST_PARAMS);
@@ -141,7 +168,7 @@ impl<'a> Lowering<'a> {
         kernel.param_variables = params.named;
         kernel.constant_variables = variables.constant_names.clone();
         // Shared variables outside functions take room where they are used.
-        let mut shared = Layout::new(MOST_SHARED);
+        let mut shared = Layout::spaced(MOST_SHARED);
         if reachable.reserved_shared {
             shared.reserve("reserved for the system", u64::from(RESERVED_SHARED));
         }
@@ -191,6 +218,7 @@ impl<'a> Lowering<'a> {
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control, work: None },
             mnemonics: SortedMap::new(),
             sources: SortedMap::new(),
+            inlined: SortedMap::new(),
         })
     }
 
@@ -209,7 +237,9 @@ impl<'a> Lowering<'a> {
         self.body()?;
         let mut kernel = self.kernel;
         kernel.reserved_shared = if self.reachable.reserved_shared { RESERVED_SHARED } else { 0 };
-        kernel.static_shared = self.shared.next as u32;
+        kernel.static_shared = self.shared.dense() as u32;
+        kernel.shared_spread = self.shared.spread as u32;
+        kernel.shared_gaps = self.shared.gaps;
         kernel.shared_variables = self.shared.named;
         kernel.local_bytes = self.local.next as u32;
         kernel.local_variables = self.local.named;
@@ -240,12 +270,10 @@ impl<'a> Lowering<'a> {
                 blocks.push((*id, variable));
             }
         }
-        let align = blocks.iter().map(|(_, variable)| u64::from(variable.align)).max().unwrap_or(1);
-        let start = self.shared.next.next_multiple_of(align);
-        for (id, variable) in blocks {
-            self.shared.next = start;
-            let place = self.shared.add(variable)?;
-            self.places.insert(Symbol::Global(id), place);
+        if !blocks.is_empty() {
+            let variables: Vec<_> = blocks.iter().map(|(_, variable)| *variable).collect();
+            let place = self.shared.add_block(&variables);
+            self.places.extend(blocks.into_iter().map(|(id, _)| (Symbol::Global(id), place)));
         }
         Ok(())
     }
@@ -258,6 +286,7 @@ impl<'a> Lowering<'a> {
         self.labels.clear();
         self.tables.clear();
         self.tracked.clear();
+        self.inlined.clear();
         self.frame = None;
         self.origin = Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control, work: None };
     }

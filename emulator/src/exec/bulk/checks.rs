@@ -24,7 +24,10 @@ pub(super) fn check_extent(env: &mut Env<'_>, issue: &Issue) -> Result<(), Halt>
     let [written, read] = issue.sides();
     for (range, rank) in [(issue.shared(), issue.owner as usize), (read, env.rank)] {
         let offset = range.start.wrapping_sub(env.base_of(rank));
-        if range.start < range.end && offset + (range.end - range.start) > u64::from(env.cx.shared_bytes) {
+        let end = offset.saturating_add(range.end.saturating_sub(range.start));
+        let outside = |end| end > u64::from(env.cx.shared_bytes);
+        let gap = || env.cx.kernel.shared_gaps.iter().any(|gap| offset < gap.end && gap.start < end);
+        if range.start < range.end && (outside(end) || gap()) {
             let location = Some(shared_location(env, rank, offset, range.end - range.start));
             env.report(Kind::OutOfBounds, issuer.pc, Facts { lane, location, fatal: true, ..Facts::default() });
             return Err(Halt);

@@ -5,7 +5,7 @@ use crate::report::{Finding, Kind, Location, Other, Place, Thread};
 use crate::shadow::cell::Conflict;
 
 /// Distinct findings kept.
-const FINDINGS: usize = 64;
+pub(crate) const FINDINGS: usize = 64;
 
 /// What a finding says besides kind and place.
 #[derive(Default)]

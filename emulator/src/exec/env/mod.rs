@@ -6,9 +6,9 @@
 mod finding;
 mod order;
 
-pub(crate) use finding::Facts;
+pub(crate) use finding::{FINDINGS, Facts};
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tilewright_kernel::tensor_map::Swizzle;
@@ -68,8 +68,12 @@ pub(crate) struct Cx<'a> {
     pub explicit_cluster: bool,
     /// See [`crate::Launch::dependent`].
     pub dependent: bool,
-    /// Whether CTAs run on several host threads now.
+    /// What to take back if the launch has to run again.
     pub undo: Option<Undo>,
+    /// Whether a value that nobody made may be one to follow: see [`Kernel::follows`].
+    pub may_follow: bool,
+    /// Set when there was one: the launch has to run again.
+    pub follow: AtomicBool,
     /// Between-CTA races, if tracked and if nothing orders CTAs.
     pub cross: Option<Cross>,
     /// The same, if something may order them; such kernels run on one host thread.
@@ -83,6 +87,13 @@ pub(crate) struct Cx<'a> {
 }
 
 impl Cx<'_> {
+    /// Asks, where a value that nobody made is met, whether the launch will run again to follow it.
+    pub fn wants_to_follow(&self) -> bool {
+        if self.may_follow {
+            self.follow.store(true, Ordering::Relaxed);
+        }
+        self.may_follow
+    }
     pub fn threads(&self) -> u32 {
         self.block[0] * self.block[1] * self.block[2]
     }
@@ -150,7 +161,7 @@ pub(crate) struct Env<'a> {
     pub rank: usize,
     /// The shared memory of all CTAs, one after the other.
     pub shared: Vec<u32>,
-    /// Four bits a word: initialised bytes.
+    /// Four bits a word: initialised bytes. Above them those that are in no variable: see [`Self::in_gap`].
     pub shared_initialised: Vec<u8>,
     pub cells: Cells,
     pub clocks: Clocks,
@@ -252,6 +263,13 @@ impl<'a> Env<'a> {
                 self.shared_initialised[start..][..reserved].fill(0xf);
             }
         }
+        for gap in &self.cx.kernel.shared_gaps {
+            for start in (0..ctas as u64).map(|rank| rank * self.cx.stride()) {
+                for at in start + gap.start..start + gap.end {
+                    self.shared_initialised[at as usize / 4] |= 0x10 << (at % 4);
+                }
+            }
+        }
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
         let (kernel, tracked) = (self.cx.kernel, self.cx.options.sanitizers.races);
         self.clocks.reset(all, tracked, !kernel.bulks.is_empty() || kernel.warpgroups);
@@ -268,6 +286,11 @@ impl<'a> Env<'a> {
             self.view.reset(number, all);
         }
         self.start_cluster();
+    }
+
+    /// Whether one of some bytes of a word of shared memory is in no variable, but in the room between two.
+    pub fn in_gap(&self, word: usize, bytes: u8) -> bool {
+        self.shared_initialised[word] >> 4 & bytes != 0
     }
 
     /// A fragment of this many lanes has executed the instructions from `start` up to, but not including, `end`.
@@ -339,7 +362,7 @@ impl<'a> Env<'a> {
             LanemaskLt => !(u32::MAX << lane),
             LanemaskGe => u32::MAX << lane,
             LanemaskGt => !(u32::MAX >> (31 - lane)),
-            TotalSmemSize | AggrSmemSize => self.cx.shared_bytes,
+            TotalSmemSize | AggrSmemSize => self.cx.shared_bytes - self.cx.kernel.shared_spread,
             DynamicSmemSize => self.cx.dynamic_shared,
             // Given slots of another kind when they were decoded, refused there, or zero.
             _ => 0,

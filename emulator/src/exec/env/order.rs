@@ -9,7 +9,7 @@ use crate::exec::global::report_outside;
 use crate::exec::request::{Shape, Touch};
 use crate::lanes::{Mask, Wide, lanes};
 use crate::shadow::cell::{AccessKind, Who};
-use crate::shadow::grid::Point;
+use crate::shadow::grid::{GridConflict, Point};
 use crate::shadow::line::Run;
 
 impl Env<'_> {
@@ -28,9 +28,10 @@ impl Env<'_> {
         self.order.fence(&mut self.clocks, self.warp as usize, fence, mask == live);
     }
 
-    /// Strong accesses of some lanes.
+    /// Strong accesses of some lanes. What one reads orders something for other CTAs only if the program gets it
+    /// (`returns`): else nothing can depend on what came before, and another run may have another order.
     #[inline(never)]
-    pub(in crate::exec) fn order(&mut self, shape: &Shape, space: Space, addresses: &Wide, run: Mask) {
+    pub(in crate::exec) fn order(&mut self, shape: &Shape, space: Space, addresses: &Wide, run: Mask, returns: bool) {
         if !self.cx.options.sanitizers.races {
             return;
         }
@@ -47,6 +48,7 @@ impl Env<'_> {
             let Some(grid) = outside.as_mut().filter(|_| space_of(address) == Space::Global) else { continue };
             let bytes = (address, shape.total());
             let point = Point { warp: self.warp, lane: lane as u32, pc: shape.pc };
+            grid.strong(&mut self.view, bytes, point, self.clocks.epoch(warp), returns);
             if shape.touch != Touch::Store {
                 grid.read(&mut self.view, bytes, point);
             }
@@ -58,10 +60,8 @@ impl Env<'_> {
 
     /// Records an access to global memory for other CTAs, if anything may order them.
     #[inline(always)]
-    pub(in crate::exec) fn outside(&mut self, run: Run, kind: AccessKind, who: Who) {
-        if self.cx.grid_order.is_some() {
-            self.order_outside(run, kind, who);
-        }
+    pub(in crate::exec) fn outside(&mut self, run: Run, kind: AccessKind, who: Who) -> Option<GridConflict> {
+        self.cx.grid_order.as_ref().and_then(|_| self.order_outside(run, kind, who))
     }
 
     /// The same of a copy.
@@ -77,18 +77,14 @@ impl Env<'_> {
         let found = grid.copy(&self.view, &self.clocks, self.number, (address, bytes), kind, who);
         drop(grid);
         if let Some(conflict) = found {
-            report_outside(self, who.pc, kind, conflict);
+            report_outside(self, who.pc, (kind, 1), conflict, false);
         }
     }
 
     #[inline(never)]
-    fn order_outside(&mut self, run: Run, kind: AccessKind, who: Who) {
-        let Some(grid) = &self.cx.grid_order else { return };
+    fn order_outside(&mut self, run: Run, kind: AccessKind, who: Who) -> Option<GridConflict> {
+        let grid = self.cx.grid_order.as_ref()?;
         let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grid.access(&self.view, &self.clocks, self.number, run, kind, who);
-        drop(grid);
-        if let Some(conflict) = found {
-            report_outside(self, who.pc, kind, conflict);
-        }
+        grid.access(&self.view, &self.clocks, self.number, run, kind, who)
     }
 }

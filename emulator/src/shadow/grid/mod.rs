@@ -8,6 +8,11 @@
 //! compared with those that came before it, as in FastTrack (Flanagan and Freund, 2009): of writes the last one to each
 //! byte, of others those that no later one stands for.
 //!
+//! A strong write of one element is ordered, too, before what comes after a strong read of its value, directly or
+//! through atomic operations in between: observation order, then base causality order (8.9.2, 8.9.5). So the block that
+//! is the last one to count may write the counter plainly. This orders the write alone, not what its thread did before,
+//! and holds of values that the program gets: on the old value of a `red` nothing depends.
+//!
 //! Approximations, all towards silence: of reads and of atomic operations of other threads at most [`MOST`] are kept a
 //! line; a bulk copy counts as an access of the thread that issues it.
 
@@ -31,6 +36,8 @@ const MOST: u32 = 16;
 
 /// Index plus one of an entry, or 0.
 type Link = u32;
+/// What one operation accesses: address and bytes.
+pub type Element = (u64, u64);
 
 /// Consecutive lanes of a warp that accessed consecutive elements of a line in one epoch.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +48,8 @@ struct Entry {
     pc: u32,
     /// Releases of the launch up to then.
     time: u32,
+    /// Strong accesses of the launch up to then.
+    strong: u32,
     next: Link,
     kind: AccessKind,
     warp: u16,
@@ -55,6 +64,11 @@ impl Entry {
     }
     fn event(&self, byte: u32) -> Event {
         Event { cta: self.cta, warp: usize::from(self.warp), lane: self.lane_of(byte), epoch: self.epoch }
+    }
+    /// The element that was accessed at a byte of a line: its address and size.
+    fn element(&self, line: u64, byte: u32) -> Element {
+        let size = 1 << self.shift;
+        (line * LINE + u64::from(byte) / size * size, size)
     }
     fn same_lanes(&self, other: &Entry) -> bool {
         self.warp == other.warp && self.lane == other.lane && self.shift == other.shift
@@ -133,6 +147,11 @@ pub struct Grid {
     /// What sequential fences have released.
     sequential: Known,
     time: u32,
+    /// Strong accesses so far.
+    strong: u32,
+    /// Of elements that were written strongly and not by atomic operations: that number, at the last such write. A read
+    /// after it tells of no earlier write.
+    written: BTreeMap<Element, u32>,
     /// The place of each page's lines.
     pages: BTreeMap<u64, u32>,
     lines: Vec<[Link; LINES_PER_PAGE as usize]>,
@@ -179,6 +198,15 @@ impl Grid {
         }
     }
 
+    /// A strong access of a lane begins; if it reads, what it observes by that. To be called before the others.
+    pub fn strong(&mut self, view: &mut View, element: Element, point: Point, epoch: u32, reads: bool) {
+        self.strong = self.strong.saturating_add(1);
+        if reads {
+            let from = self.written.get(&element).copied().unwrap_or(0);
+            view.observe(element, point, epoch, from..=self.strong);
+        }
+    }
+
     /// A strong read of a lane.
     pub fn read(&self, view: &mut View, (address, bytes): (u64, u64), point: Point) {
         for word in words(address, bytes) {
@@ -191,6 +219,9 @@ impl Grid {
     /// A strong write of a lane of a CTA: older values release nothing any more, unless it is an atomic operation
     /// (`update`).
     pub fn write(&mut self, view: &View, cta: u64, (address, bytes): (u64, u64), point: Point, update: bool) {
+        if !update {
+            self.written.insert((address, bytes), self.strong);
+        }
         let released = view.released(point.warp as usize, point.lane as usize);
         if let Some((known, pc)) = released {
             self.time = self.time.saturating_add(1);
@@ -262,7 +293,8 @@ impl Grid {
     fn entry(&self, cta: u64, mask: u128, kind: AccessKind, who: Who, shift: u32, lane: i32) -> Entry {
         let Who { epoch, pc, warp, .. } = who;
         let (warp, shift, lane) = (warp as u16, shift as u8, lane as i16);
-        Entry { mask, cta, epoch, pc, time: self.time, next: 0, kind, warp, shift, lane }
+        let (time, strong) = (self.time, self.strong);
+        Entry { mask, cta, epoch, pc, time, strong, next: 0, kind, warp, shift, lane }
     }
 
     /// Where the first entry of a line is kept.
@@ -300,14 +332,17 @@ impl Grid {
             if old.cta == new.cta {
                 if old.same_lanes(&new) && old.kind == new.kind && old.epoch == new.epoch {
                     old.mask |= new.mask;
-                    (old.pc, old.time) = (new.pc, new.time);
+                    (old.pc, old.time, old.strong) = (new.pc, new.time, new.strong);
                     merged = true;
                 } else if replaces && (old.same_lanes(&new) || clocks.ordered(warp, of, old.epoch)) {
                     gone = overlap;
                 }
             } else if overlap != 0 {
-                let unordered = unordered(view, clocks, &old, &new, overlap);
-                if let (Some(byte), true, None) = (unordered, old.kind.conflicts(new.kind), conflict) {
+                let unordered = unordered(view, clocks, line, (&old, &new), overlap);
+                // Two writes may be of one value, and must not hide a read.
+                let tells = |known: GridConflict| known.kind == AccessKind::Write && old.kind != AccessKind::Write;
+                if let (Some(byte), true, true) = (unordered, old.kind.conflicts(new.kind), conflict.is_none_or(tells))
+                {
                     conflict = Some(self.conflict(view, line, &old, &new, byte));
                 }
                 if new.kind == AccessKind::Write || replaces && unordered.is_none() {
@@ -405,9 +440,10 @@ impl Grid {
 }
 
 /// The first byte of `overlap` at which the new access is not ordered after the old one, of another CTA.
-fn unordered(view: &View, clocks: &Clocks, old: &Entry, new: &Entry, overlap: u128) -> Option<u32> {
+fn unordered(view: &View, clocks: &Clocks, line: u64, (old, new): (&Entry, &Entry), overlap: u128) -> Option<u32> {
     let first = overlap.trailing_zeros();
-    if view.is_empty() {
+    let may_observe = old.kind == AccessKind::Atomic && view.observes();
+    if view.is_empty() && !may_observe {
         return Some(first);
     }
     if view.knows_all(clocks, usize::from(new.warp), old.event(first)) {
@@ -420,7 +456,9 @@ fn unordered(view: &View, clocks: &Clocks, old: &Entry, new: &Entry, overlap: u1
         rest &= rest - 1;
         let pair = (old.lane_of(byte), new.lane_of(byte));
         if known != Some(pair) {
-            if !view.knows(clocks, (usize::from(new.warp), pair.1), old.event(byte)) {
+            let own = (usize::from(new.warp), pair.1);
+            let observed = || may_observe && view.has_observed(clocks, own, old.element(line, byte), old.strong);
+            if !view.knows(clocks, own, old.event(byte)) && !observed() {
                 return Some(byte);
             }
             known = Some(pair);

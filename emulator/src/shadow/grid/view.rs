@@ -5,7 +5,11 @@
 //! barriers before what others of its CTA do: an *import* has the epoch in which a warp made it, and whoever knows this
 //! epoch of the warp knows the import.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
 use super::known::{Known, Part};
+use super::{Element, Point};
 use crate::lanes::{Mask, lanes};
 use crate::shadow::clock::Clocks;
 
@@ -49,11 +53,23 @@ struct OfWarp {
     imports: Vec<Import>,
 }
 
+/// A strong read of a thread, and which strong writes of its element it has observed: those that were this many strong
+/// accesses after the launch began.
+#[derive(Clone, Debug)]
+struct Observation {
+    warp: usize,
+    lane: usize,
+    epoch: u32,
+    writes: RangeInclusive<u32>,
+}
+
 /// What a CTA has to do with others.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     cta: u64,
     warps: Vec<OfWarp>,
+    /// The last observation of each thread, by element.
+    observed: BTreeMap<Element, Vec<Observation>>,
     /// Whether anything was learnt.
     any: bool,
 }
@@ -77,7 +93,37 @@ impl View {
             warp.seen = None;
             warp.imports.clear();
         }
+        self.observed.clear();
         self.any = false;
+    }
+
+    /// Whether anything was observed.
+    #[inline(always)]
+    pub fn observes(&self) -> bool {
+        !self.observed.is_empty()
+    }
+
+    /// A thread has read an element strongly.
+    pub fn observe(&mut self, element: Element, point: Point, epoch: u32, writes: RangeInclusive<u32>) {
+        let (warp, lane) = (point.warp as usize, point.lane as usize);
+        let list = self.observed.entry(element).or_default();
+        let new = Observation { warp, lane, epoch, writes };
+        match list.iter_mut().find(|old| (old.warp, old.lane) == (warp, lane)) {
+            Some(old) => *old = new,
+            None => list.push(new),
+        }
+    }
+
+    /// Whether a strong write of an element was observed by something that is ordered before what the lane does now.
+    pub fn has_observed(&self, clocks: &Clocks, (warp, lane): (usize, usize), element: Element, write: u32) -> bool {
+        self.observed.get(&element).into_iter().flatten().any(|read| {
+            read.writes.contains(&write)
+                && if read.warp == warp {
+                    clocks.lanes_ordered(warp, lane as u32, read.lane as u32, read.epoch)
+                } else {
+                    clocks.ordered(warp, read.warp, read.epoch)
+                }
+        })
     }
 
     /// Whether nothing was learnt of other CTAs.

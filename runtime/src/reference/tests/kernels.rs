@@ -146,6 +146,7 @@ impl Builder {
                 equations: List::Owned(self.equations),
             },
             statements: List::Owned(Vec::new()),
+            additions: List::Borrowed(&[]),
             explanation: "".into(),
         }
     }

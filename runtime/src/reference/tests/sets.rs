@@ -75,8 +75,72 @@ fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
     results.pop().unwrap()
 }
 
+/// Every sum of the terms by a tree in which none goes through more than so many additions.
+fn all_trees(terms: &[f64], format: Format, height: u64) -> Vec<f64> {
+    let add = |a: f64, b: f64| format.operate(|| a + b, || a as f32 + b as f32);
+    let leaf = |set: usize| if set.count_ones() == 1 { vec![terms[set.trailing_zeros() as usize]] } else { Vec::new() };
+    let mut results: Vec<Vec<f64>> = (0..1_usize << terms.len()).map(leaf).collect();
+    for _ in 0..height {
+        let mut higher = results.clone();
+        for (set, all) in higher.iter_mut().enumerate() {
+            let mut part = set.wrapping_sub(1) & set;
+            while part > 0 && set > 0 {
+                for &a in &results[part] {
+                    all.extend(results[set ^ part].iter().map(|&b| add(a, b)));
+                }
+                part = (part - 1) & set;
+            }
+            all.sort_by(f64::total_cmp);
+            all.dedup_by_key(|x| x.to_bits());
+        }
+        results = higher;
+    }
+    results.pop().unwrap()
+}
+
+/// What goes through few additions loses little, and no more than is admitted.
+#[test]
+fn every_tree_of_a_height_is_admissible() {
+    let mut random = Random(0x5eed_0f7e_a5ed_0001);
+    let (mut narrower, mut lost) = (0, 0);
+    for round in 0..600 {
+        let (format, element) = FORMATS[round % 4];
+        let n = 3 + random.below(4) as usize;
+        let special = random.below(6) == 0;
+        let terms: Vec<f64> = (0..n).map(|_| random.float(format, special)).collect();
+        let column = Column::Float(terms.clone());
+        let free = accumulate(Reduction::Sum, Order::Free, element, &column).interval(0);
+        for height in 2..n as u64 {
+            let set = accumulate_through(Some(height), Reduction::Sum, Order::Free, element, &column).interval(0);
+            let all = all_trees(&terms, format, height);
+            for &result in &all {
+                let fits = match set.single() {
+                    Some(single) => single == result || single.is_nan() && result.is_nan(),
+                    None => set.contains(result),
+                };
+                assert!(fits, "{terms:?} in {format:?} through {height}: {result:?} is not in {set}");
+            }
+            let width = |set: Interval| set.hi - set.lo;
+            assert!(width(set) <= width(free) || width(set).is_nan(), "{set} {free}");
+            narrower += usize::from(width(set) < 0.9 * width(free));
+            lost += usize::from(all.len() > 1);
+        }
+    }
+    assert!(narrower > 300 && lost > 300, "{narrower} {lost}");
+}
+
 fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
-    let mut accumulator = Accumulator::new(op, order, None, element, 1).unwrap();
+    accumulate_through(None, op, order, element, terms)
+}
+
+fn accumulate_through(
+    additions: Option<u64>,
+    op: Reduction,
+    order: Order,
+    element: ElementType,
+    terms: &Column,
+) -> Column {
+    let mut accumulator = Accumulator::new(op, order, (None, additions), element, 1).unwrap();
     let all = Terms { column: terms, sizes: None, weights: None };
     accumulator.take(all, Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap()
@@ -318,7 +382,7 @@ fn dot_of_two(operands: [ElementType; 2], promote: Option<u32>, factors: &[(f64,
     let terms = Column::Float(factors.iter().map(|(x, y)| f64::from((x * y) as f32)).collect());
     let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(0, *x) * size(1, *y)).collect();
     let order = Order::Dot { operands, promote, online: false };
-    let mut accumulator = Accumulator::new(Reduction::Sum, order, None, ElementType::F32, 1).unwrap();
+    let mut accumulator = Accumulator::new(Reduction::Sum, order, (None, None), ElementType::F32, 1).unwrap();
     let terms = Terms { column: &terms, sizes: Some(&sizes), weights: None };
     accumulator.take(terms, Along::Terms, sizes.len(), 0, None);
     accumulator.finish().unwrap().interval(0)
