@@ -1,5 +1,8 @@
 //! `tilewright emulate` as its users meet it.
 
+#[path = "common/emulate.rs"]
+mod run;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,14 +58,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// Runs `tilewright emulate k.ptx …` in the folder: exit code, standard output, standard error.
 fn emulate(folder: &Path, arguments: &str) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
-        .args(["emulate", "k.ptx"])
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    run::emulate(folder, &format!("k.ptx {arguments}"))
 }
 
 fn floats(values: &[f32]) -> Vec<u8> {

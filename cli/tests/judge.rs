@@ -1,11 +1,15 @@
 //! `tilewright emulate` as a judge in continuous integration: seeds, scripts, expectations, suppressions, and reports
 //! for other programs.
 
+#[path = "common/emulate.rs"]
+mod run;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 use tilewright_cli::emulate::npy::{self, Npy};
+
+use run::emulate;
 
 /// `double`: y = 2·x. `total<float>`: each thread adds its element to a word, `.cta` or not by its second parameter.
 /// `late`: reads a neighbour without a barrier, in a function that was inlined twice, and unrolled.
@@ -92,17 +96,6 @@ fn folder(name: &str) -> PathBuf {
 fn array(values: &[f32]) -> Vec<u8> {
     let data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy::write(&Npy { dtype: "f4".into(), shape: vec![values.len() as u64], data })
-}
-
-fn emulate(folder: &Path, arguments: &str) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
-        .arg("emulate")
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
 fn json(folder: &Path, arguments: &str) -> (i32, Value) {

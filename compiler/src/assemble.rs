@@ -101,7 +101,8 @@ fn additions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<info:
             };
             levels[level] = levels[level].mul(&axis.extent);
         }
-        let most = levels.iter().fold(Expr::constant(-4), |sum, terms| sum.add(terms));
+        // One less of each level.
+        let most = levels.iter().fold(Expr::constant(-(levels.len() as i128)), |sum, terms| sum.add(terms));
         match all.iter_mut().find(|known| known.0 == sum) {
             Some((_, known)) => known.push(most),
             None => all.push((sum, vec![most])),

@@ -72,13 +72,7 @@ impl Flag {
     /// Whether the word, standing first, completes a mnemonic: `cp.async`, `mbarrier.arrive`, `mul.wide`. The assembler
     /// wants these words in their order and at their place; what follows them may come in any order.
     pub(crate) fn completes_mnemonic(self) -> bool {
-        use Flag::{
-            Alias, Arrive, ArriveDrop, Async, AsyncGeneric, Bulk, Cluster, CommitGroup, CompleteTx, CpFenceproxy, Cta,
-            Dec, ExpectTx, Fence, Fractional, Hi, Idx, Inc, Init, Inval, L, Lo, Load, MatrixA, MatrixB, MatrixC,
-            MatrixD, Mbarrier, Mma, MmaAsync, Pack, Parity, PendingCount, Prefetch, Proxy, R, Range, Red, Reduce,
-            Replace, Store, Tensor, TensormapGeneric, TestWait, Tile, To, TryWait, Wait, WaitAll, WaitGroup, Warp,
-            Wide,
-        };
+        use Flag::*;
         matches!(
             self,
             Alias

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{CHUNK, Instance, instances, module_of};
 use tilewright_ptx::isa::{Op, all_forms, forms_of};
-use tilewright_ptx::{PtxVersion, Requirement, Target, parse, verify};
+use tilewright_ptx::{Flag, PtxVersion, Requirement, ScalarType, StateSpace, Target, parse, verify};
 
 /// Oldest version and target that current assemblers take.
 const OLDEST: Requirement = Requirement { version: PtxVersion::new(6, 3), target: Target::sm(75) };
@@ -40,6 +40,17 @@ fn every_form_is_found() {
         }
     }
     assert_eq!(all_forms().count(), count);
+}
+
+/// Spellings are looked up in the order of their bytes, whatever the order of the variants.
+#[test]
+fn every_spelling_is_found() {
+    assert!(Flag::ALL.iter().all(|flag| Flag::from_text(flag.text()) == Some(*flag)));
+    assert!(ScalarType::ALL.iter().all(|ty| ScalarType::from_text(ty.text()) == Some(*ty)));
+    assert!(StateSpace::ALL.iter().all(|space| StateSpace::from_text(space.text()) == Some(*space)));
+    for none in ["", "a ", "zz", "F32", "f3", "f322"] {
+        assert_eq!((Flag::from_text(none), ScalarType::from_text(none)), (None, None), "{none}");
+    }
 }
 
 #[test]

@@ -134,6 +134,19 @@ fn roles_clusters_and_tiles_in_turn() {
     }
 }
 
+/// Launches without elements take the entry point with 64-bit indices, unless that is not there for all sizes: as many
+/// parts as the terms ask for may need more memory than 64 bits address.
+#[test]
+fn launches_of_nothing_have_an_entry_point() {
+    for (split, expected) in [(BY, &["P", "P_plain", "P_64"][..]), (INTO, &["P", "P_64"])] {
+        let kernel = accepted(&gemm("persistent", split, "", ""));
+        let names: Vec<&str> = kernel.entries.iter().map(|entry| entry.kernel.signature.name.as_str()).collect();
+        assert_eq!(names, expected);
+        let last = kernel.entries.last().expect("an entry point");
+        assert_eq!(last.conditions.is_empty(), expected.len() == 2, "{:?}", last.conditions);
+    }
+}
+
 /// What is made of the sums after the arrival: another stage, an output beside, copies of the same role.
 #[test]
 fn what_comes_after() {

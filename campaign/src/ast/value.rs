@@ -114,32 +114,30 @@ pub enum Node {
     },
 }
 
+/// The two indices that one is made of, if it is: by reference or by mutable reference, as the index is given.
+macro_rules! sides {
+    ($index:expr) => {
+        match $index {
+            Index::Add(a, b)
+            | Index::Sub(a, b)
+            | Index::Mul(a, b)
+            | Index::Div(a, b)
+            | Index::Mod(a, b)
+            | Index::Min(a, b)
+            | Index::Max(a, b) => Some([a, b]),
+            Index::Literal(_) | Index::Dim(_) | Index::Axis(_) | Index::Gather(_) => None,
+        }
+    };
+}
+
 impl Index {
     /// The two indices that it is made of, if it is.
     pub fn sides(&self) -> Option<[&Self; 2]> {
-        match self {
-            Self::Add(a, b)
-            | Self::Sub(a, b)
-            | Self::Mul(a, b)
-            | Self::Div(a, b)
-            | Self::Mod(a, b)
-            | Self::Min(a, b)
-            | Self::Max(a, b) => Some([a, b]),
-            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Gather(_) => None,
-        }
+        sides!(self)
     }
 
     fn sides_mut(&mut self) -> Option<[&mut Self; 2]> {
-        match self {
-            Self::Add(a, b)
-            | Self::Sub(a, b)
-            | Self::Mul(a, b)
-            | Self::Div(a, b)
-            | Self::Mod(a, b)
-            | Self::Min(a, b)
-            | Self::Max(a, b) => Some([a, b]),
-            Self::Literal(_) | Self::Dim(_) | Self::Axis(_) | Self::Gather(_) => None,
-        }
+        sides!(self)
     }
 
     fn mentions(&self, dim: &str) -> bool {

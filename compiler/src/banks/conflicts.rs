@@ -252,6 +252,7 @@ impl<'a> Around<'a> {
         let shape = Shape { inner, in_terms, is_write: access.read.is_none(), run, bytes };
         let mut place = Where { variables, conditions, sums, by_values, period, byte: &byte };
         let degree = walk.degree(shape, &place, points);
+        // Without a period every iteration is walked through.
         place.period = None;
         debug_assert!(!cfg!(test) || degree == walk.degree(shape, &place, points));
         Some((degree?, run))

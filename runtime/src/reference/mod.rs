@@ -65,20 +65,12 @@ const CHUNK: usize = 16;
 /// [`Error::Refused`] where a launch with these arguments would be refused for its shapes or facts;
 /// [`Error::Reference`] where the algorithm cannot be evaluated; the failure of a device while the inputs are read.
 pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference> {
-    reference_within(kernel, arguments, u64::MAX)
-}
-
-/// The same with so much work at most, in elements and terms of reductions: a range that asks for more is an error
-/// before it is walked.
-///
-/// # Errors
-/// As [`reference`]; [`Error::Reference`] where that is not enough.
-pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
-    evaluate(kernel, arguments, work, &[])
+    evaluate(kernel, arguments, u64::MAX, &[])
 }
 
 /// The same with narrower float sums: what the additions of the kernel's own schedule may lose, instead of those of any
-/// order. With so much work at most, in elements and terms of reductions.
+/// order. With so much work at most, in elements and terms of reductions: a range that asks for more is an error before
+/// it is walked.
 ///
 /// # Errors
 /// As [`reference`]; [`Error::Reference`] where so much `work` is not enough.

@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{
 use tilewright_kernel::info::{Dim, DimKind, Launch, Parameter, ParameterKind, Ptx, Role, TensorParameter};
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo, List, Size, Text};
 
-use super::super::{Admissible, Reference, reference, reference_within};
+use super::super::{Admissible, Reference, reference, reference_as_scheduled};
 use crate::launch::Arg;
 use crate::{Device, Element, EmulatorOptions, Error, Tensor};
 
@@ -547,8 +547,8 @@ fn more_work_than_allowed_is_an_error_before_it_is_done() {
     let mut y = Tensor::<f32, 0>::zeros(&device, []).unwrap();
     let arguments = [Arg::input::<f32, 1>(&x), Arg::output::<f32, 0>(&mut y)];
     // One element of a thousand terms.
-    assert!(reference_within(&kernel, &arguments, 1001).is_ok());
-    let error = reference_within(&kernel, &arguments, 1000).unwrap_err();
+    assert!(reference_as_scheduled(&kernel, &arguments, 1001).is_ok());
+    let error = reference_as_scheduled(&kernel, &arguments, 1000).unwrap_err();
     assert!(matches!(&error, Error::Reference(error) if error.limited), "{error:?}");
     assert_eq!(
         error.to_string(),
