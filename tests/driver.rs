@@ -13,7 +13,7 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
 use tilewright::__private::{Arg, launch, prepare};
 use tilewright::error::Reason;
 use tilewright::kernel::KernelInfo;
-use tilewright::{Device, Error, Graph, Stream, Tensor, TensorMut, TensorRef, schedule};
+use tilewright::{Device, Error, Graph, Pinned, Stream, Tensor, TensorMut, TensorRef, schedule};
 
 schedule! {
     /// y = a·x + b
@@ -57,6 +57,14 @@ schedule! {
         z[i] = x[i] * 3.0;
         launch dependent;
         schedule z { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+
+    /// Rows in shared memory, read from both ends: 64 KiB of each
+    kernel Large(x: f32[M, 16384]) -> (y: f32[M, 16384]) {
+        y[i, j] = x[i, j] - x[i, 16383 - j];
+        launch threads(1024);
+        schedule y { split j by 1024 -> r, t; bind i: grid; bind t: thread; }
+        stage xs[i, j] = x in shared at y.i { split j by 1024 -> r, t; bind t: thread; }
     }
 
     /// y = Σ x, by all blocks
@@ -111,15 +119,25 @@ macro_rules! tests {
 const EVERY: [&str; 5] = ["early", "late", "1", "2", "3"];
 const LATE: [&str; 1] = ["late"];
 
-/// Bytes allocated, live events, live streams.
-fn live() -> [u64; 3] {
-    let mut counts = [0; 3];
-    // SAFETY: the fake driver is loaded and exports this function of one pointer.
+/// What one of the fake driver's own functions counts.
+fn counted<const N: usize>(name: &str) -> [u64; N] {
+    let mut counts = [0; N];
+    // SAFETY: the fake driver is loaded, and its functions of such a name have one pointer to so many numbers.
     unsafe {
-        let count = sys::culib().get::<extern "C" fn(*mut [u64; 3]) -> u32>(b"fakeLive").expect("the fake driver");
+        let count = sys::culib().get::<extern "C" fn(*mut [u64; N]) -> u32>(name.as_bytes()).expect("the fake driver");
         assert_eq!(count(&raw mut counts), 0);
     }
     counts
+}
+
+/// Bytes allocated, live events, live streams, bytes of page-locked memory of the host.
+fn live() -> [u64; 4] {
+    counted("fakeLive")
+}
+
+/// Copies that were executed between host and device, and those of them with page-locked memory.
+fn copies() -> [u64; 2] {
+    counted("fakeCopies")
 }
 
 fn gpu() -> Device {
@@ -184,6 +202,131 @@ tests! {
         assert!(end.since(&start).unwrap() > std::time::Duration::ZERO);
         let halves = Tensor::full(&device, 0.5_f32, [70_000]).unwrap();
         assert!(halves.to_vec().unwrap().iter().all(|x| *x == 0.5));
+    }
+
+    /// Copies with page-locked memory are in the order of the calls, whatever stream they and the launches are on.
+    fn copies_of_pinned_memory_keep_their_order(EVERY) {
+        const N: usize = 200;
+        let device = gpu();
+        let (first, second) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+        let mut x = Tensor::from_vec(&device, numbers(N, 1), [N]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [N]).unwrap();
+        let [pageable, locked] = copies();
+        assert!(Pinned::<u64>::zeros(&device, 100).unwrap().iter().all(|bits| *bits == 0));
+        let mut host = Pinned::from_slice(&device, &numbers(N, 2)).unwrap();
+        assert_eq!(live()[3], 4 * N as u64);
+        for round in 3..8 {
+            let sent = host.to_vec();
+            // The launch before the copy sees the old elements, the one after it the new ones.
+            Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.launch(&second).unwrap();
+            let old = y.copy_to_pinned(Pinned::zeros(&device, N).unwrap(), &first).unwrap();
+            let sending = x.copy_from_pinned(host, &first).unwrap();
+            Affine { a: 2.0, b: 1.0, x: &x, y: &mut y }.launch(&second).unwrap();
+            let new = y.copy_to_pinned(Pinned::zeros(&device, N).unwrap(), &device).unwrap();
+            // What writes it later comes after the copy.
+            Multiply { a: 0.0, x: &mut y }.launch(&first).unwrap();
+            host = sending.wait().unwrap();
+            assert_eq!(*host, sent, "the source is as it was");
+            let new = new.wait().unwrap();
+            assert!(new.iter().zip(&sent).all(|(new, sent)| *new == 2.0 * sent + 1.0), "{new:?}");
+            assert_eq!(*old.wait().unwrap(), numbers(N, round - 2));
+            host.copy_from_slice(&numbers(N, round));
+            // Round by round what was sent is what the next one finds.
+            assert_eq!(sent, numbers(N, round - 1));
+        }
+        assert_eq!(copies(), [pageable + 15, locked + 15], "every copy is one of the fast ones");
+        drop((x, y, host));
+        device.synchronize().unwrap();
+        assert_eq!((live()[0], live()[3]), (0, 0));
+    }
+
+    /// Neither a transfer that is dropped nor one that is forgotten frees memory that a copy still uses (the driver
+    /// would abort), and the copy is done all the same.
+    fn pinned_memory_stays_while_a_copy_is_under_way(EVERY) {
+        let device = gpu();
+        let stream = device.new_stream().unwrap();
+        let mut x = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let host = Pinned::from_slice(&device, &numbers(64, 1)).unwrap();
+        drop(x.copy_from_pinned(host, &stream).unwrap());
+        assert_eq!(live()[3], 0);
+        assert_eq!(x.to_vec().unwrap(), numbers(64, 1));
+        let host = Pinned::from_slice(&device, &numbers(64, 2)).unwrap();
+        std::mem::forget(x.copy_from_pinned(host, &stream).unwrap());
+        let into = x.copy_to_pinned(Pinned::zeros(&device, 64).unwrap(), &stream).unwrap();
+        std::mem::forget(x.copy_to_pinned(Pinned::zeros(&device, 64).unwrap(), &device).unwrap());
+        // The tensor and the stream go first.
+        drop((x, stream));
+        assert_eq!(*into.wait().unwrap(), numbers(64, 2));
+        device.synchronize().unwrap();
+        assert_eq!((live()[0], live()[3]), (0, 2 * 64 * 4), "what was forgotten stays");
+    }
+
+    fn transfers_tell_whether_they_are_done(LATE) {
+        let device = gpu();
+        let stream = device.new_stream().unwrap();
+        let mut x = Tensor::<u8, 2>::zeros(&device, [8, 8]).unwrap();
+        let host = Pinned::from_slice(&device, &[7_u8; 16]).unwrap();
+        let (_, mut lower) = x.split_at_mut(0, 6).unwrap();
+        let transfer = lower.copy_from_pinned(host, &stream).unwrap();
+        assert!(!transfer.is_done().unwrap(), "nothing runs before somebody waits");
+        stream.synchronize().unwrap();
+        assert!(transfer.is_done().unwrap());
+        assert_eq!(*transfer.wait().unwrap(), [7; 16]);
+        assert_eq!(x.to_vec().unwrap()[40..], [[0; 8], [7; 8], [7; 8]].concat());
+        let none = Pinned::<u8>::zeros(&device, 0).unwrap();
+        assert!(x.slice(0, 3..3).unwrap().copy_to_pinned(none, &stream).unwrap().wait().unwrap().is_empty());
+    }
+
+    /// Bytes of the device that are no `bool` are none on the host either.
+    fn copied_elements_are_values_of_their_type(LATE) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let host = [0_u8, 1, 2, 255];
+        let slice: CudaSlice<u8> = context.default_stream().clone_htod(&host).unwrap();
+        context.default_stream().synchronize().unwrap();
+        let address = {
+            use cudarc::driver::DevicePtr;
+            slice.device_ptr(slice.stream()).0
+        };
+        // SAFETY: the slice lives longer, and nothing else uses it; that not all of it is `bool` is what is tested.
+        let flags = unsafe { TensorRef::<bool, 1>::from_raw_parts(device.as_ref(), address, [4], [1], &slice) };
+        let into = Pinned::<bool>::zeros(&device, 4).unwrap();
+        let flags = flags.copy_to_pinned(into, &device).unwrap().wait().unwrap();
+        assert_eq!(flags.iter().map(|&flag| u8::from(flag)).collect::<Vec<_>>(), [0, 1, 1, 1]);
+    }
+
+    /// After a fault the device may still use the memory: it is an error, and it stays.
+    fn after_a_fault_pinned_memory_is_given_up(LATE) {
+        let device = gpu();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        // SAFETY: this breaks the promise on purpose: nothing is there. The fake device survives it.
+        let nowhere = unsafe { TensorRef::<f32, 1>::from_raw_parts(device.as_ref(), 0x100, [64], [1], &()) };
+        let host = Pinned::<f32>::zeros(&device, 64).unwrap();
+        let launched = Affine { a: 1.0, b: 0.0, x: &nowhere, y: &mut y }.launch(&device);
+        let told = launched.and_then(|()| y.copy_to_pinned(host, &device)).and_then(|copy| copy.wait().map(|_| ()));
+        assert!(matches!(&told, Err(Error::Cuda { code, .. }) if code.contains("ILLEGAL_ADDRESS")), "{told:?}");
+        assert_eq!(live()[3], 4 * 64, "it was not freed");
+        assert!(matches!(Pinned::<f32>::zeros(&device, 4), Err(Error::Cuda { .. })));
+    }
+
+    fn pinned_memory_is_of_its_device(LATE, "FAKE_CUDA_DEVICES" = "2") {
+        let emulator = Device::emulator(tilewright::EmulatorOptions::default());
+        let (device, other) = (gpu(), Device::cuda(1).unwrap());
+        let mut x = Tensor::<f32, 1>::zeros(&device, [4]).unwrap();
+        let mut of = |host: &Device, stream: &Device| {
+            let host = Pinned::from_slice(host, &[1.0, 2.0, 3.0, 4.0]).unwrap();
+            x.copy_from_pinned(host, stream).and_then(|copy| copy.wait().map(|_| ())).map_err(|e| e.to_string())
+        };
+        // Memory that one GPU has locked is locked for all of them.
+        of(&other, &device).unwrap();
+        let refused = of(&device, &other).unwrap_err();
+        assert!(refused.contains("the stream on another device, cuda:1"), "{refused}");
+        let refused = of(&emulator, &device).unwrap_err();
+        assert!(refused.contains("allocated for the emulator, the tensor is on cuda:0"), "{refused}");
+        assert_eq!(x.to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+        let mut y = Tensor::<f32, 1>::zeros(&emulator, [4]).unwrap();
+        let refused = y.copy_from_pinned(Pinned::zeros(&device, 4).unwrap(), &emulator).unwrap_err().to_string();
+        assert!(refused.contains("allocated for a GPU, the tensor is on emulator"), "{refused}");
     }
 
     fn without_devices_the_emulator_is_best(LATE, "FAKE_CUDA_DEVICES" = "0") {
@@ -314,7 +457,7 @@ tests! {
         assert_eq!(z.to_vec().unwrap(), expected);
         drop((again, z));
         device.synchronize().unwrap();
-        let [bytes, events, streams] = live();
+        let [bytes, events, streams, _] = live();
         assert_eq!((bytes, events), (0, 0));
         assert_eq!(streams, 2, "the device's own and the one for copies");
     }
@@ -345,6 +488,123 @@ tests! {
         drop((c, stream));
         device.synchronize().unwrap();
         assert_eq!(live()[..2], [0, 0]);
+    }
+
+    /// Launches and copies of ours between theirs, on their stream; ours on other streams wait for it.
+    fn streams_of_cudarc_take_launches(EVERY) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let theirs = context.new_stream().unwrap();
+        let stream = Stream::from_cudarc(std::sync::Arc::clone(&theirs)).unwrap();
+        let mut x = Tensor::from_slice(&device, &numbers(64, 5), [64]).unwrap();
+        for _ in 0..3 {
+            Multiply { a: 2.0, x: &mut x }.launch(&stream).unwrap();
+            Multiply { a: 0.5, x: &mut x }.launch(&device).unwrap();
+        }
+        Multiply { a: 2.0, x: &mut x }.launch(&stream).unwrap();
+        let host = x.copy_to_pinned(Pinned::zeros(&device, 64).unwrap(), &stream).unwrap().wait().unwrap();
+        assert_eq!(*host, numbers(64, 5).iter().map(|v| 2.0 * v).collect::<Vec<_>>());
+        let mut sum = Tensor::<f32, 0>::zeros(&device, []).unwrap();
+        let ones = Tensor::full(&device, 1.0_f32, [500]).unwrap();
+        Total { x: &ones, y: &mut sum }.launch(&stream).unwrap();
+        assert_eq!(sum.to_vec().unwrap(), [500.0]);
+        // The stream outlives their handle, and its events those of ours.
+        let before = stream.record().unwrap();
+        drop((theirs, context));
+        Multiply { a: 2.0, x: &mut x }.launch(&stream).unwrap();
+        assert!(stream.record().unwrap().since(&before).is_ok());
+        drop((stream, sum));
+        assert_eq!(x.to_vec().unwrap(), numbers(64, 5).iter().map(|v| 4.0 * v).collect::<Vec<_>>());
+        drop((x, ones));
+        device.synchronize().unwrap();
+        assert_eq!(live()[0], 0);
+        let each = CudaContext::new(0).unwrap().per_thread_stream();
+        let refused = Stream::from_cudarc(each).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("another one on every thread"), "{refused}");
+        let legacy = Stream::from_cudarc(CudaContext::new(0).unwrap().default_stream()).unwrap();
+        let mut y = Tensor::full(&device, 1.5_f32, [8]).unwrap();
+        Multiply { a: 2.0, x: &mut y }.launch(&legacy).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [3.0; 8]);
+    }
+
+    /// Slices that `cudarc` keeps are arguments while they are borrowed, on every stream.
+    fn slices_of_cudarc_are_borrowed(EVERY) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let (theirs, second) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let (host, more) = (numbers(96, 5), numbers(96, 6));
+        let x: CudaSlice<f32> = theirs.clone_htod(&host).unwrap();
+        let mut y: CudaSlice<f32> = second.alloc_zeros(96).unwrap();
+        // Their copy on another stream than the slice's: the view waits for it.
+        theirs.memcpy_htod(&more, &mut y).unwrap();
+        let other = device.new_stream().unwrap();
+        {
+            let mut y = TensorMut::from_cudarc(&mut y, [96]).unwrap();
+            Multiply { a: 2.0, x: &mut y }.launch(&other).unwrap();
+            assert_eq!(y.to_vec().unwrap(), more.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
+            let x = TensorRef::from_cudarc(&x, [96]).unwrap();
+            Affine { a: 1.0, b: 2.0, x: &x, y: &mut y }.launch(&other).unwrap();
+            let (_, mut tail) = y.split_at(0, 64).unwrap();
+            Affine { a: 0.0, b: 7.0, x: &x.slice(0, ..32).unwrap(), y: &mut tail }.launch(&device).unwrap();
+        }
+        // They read it on the slice's own stream, without any waiting in between; then the slice is gone at once.
+        let found = second.clone_dtoh(&y).unwrap();
+        let mut out = Tensor::<f32, 1>::zeros(&device, [96]).unwrap();
+        Affine { a: 3.0, b: 0.0, x: &TensorRef::from_cudarc(&x, [96]).unwrap(), y: &mut out }.launch(&other).unwrap();
+        drop(x);
+        second.synchronize().unwrap();
+        let expected = host.iter().enumerate().map(|(i, v)| if i < 64 { v + 2.0 } else { 7.0 });
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(out.to_vec().unwrap(), host.iter().map(|v| 3.0 * v).collect::<Vec<_>>());
+        let wrong = TensorRef::from_cudarc(&y, [95]).map(|_| ()).unwrap_err();
+        assert_eq!(wrong, Error::Length { shape: vec![95], expected: 95, found: 96 });
+        drop((y, out, other));
+        context.synchronize().unwrap();
+        device.synchronize().unwrap();
+        assert_eq!(live()[0], 0);
+    }
+
+    /// Prepared launches become part of a graph of `cudarc`; other uses of a stream that is captured are refused, and
+    /// the capture goes on.
+    fn launches_are_captured(EVERY) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let theirs = context.new_stream().unwrap();
+        let stream = Stream::from_cudarc(std::sync::Arc::clone(&theirs)).unwrap();
+        let mut x = Tensor::from_slice(&device, &numbers(64, 5), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let double = Multiply { a: 2.0, x: &mut x }.prepare(&stream).unwrap();
+        let affine = Affine { a: 1.0, b: 1.0, x: &x, y: &mut y }.prepare(&stream).unwrap();
+        device.synchronize().unwrap();
+        let given: CudaSlice<f32> = theirs.alloc_zeros(4).unwrap();
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        theirs.begin_capture(mode).unwrap();
+        // SAFETY: both launches live until the graph is gone, and nothing else uses their tensors while it runs.
+        unsafe {
+            double.enqueue(theirs.cu_stream()).unwrap();
+            affine.enqueue(theirs.cu_stream()).unwrap();
+        }
+        let refused = |what: Result<(), Error>| {
+            let error = what.unwrap_err().to_string();
+            assert!(error.contains("the stream is being captured"), "{error}");
+        };
+        refused(double.run());
+        refused(stream.synchronize());
+        refused(stream.record().map(|_| ()));
+        refused(x.copy_to_pinned(Pinned::zeros(&device, 64).unwrap(), &stream).map(|_| ()));
+        refused(TensorRef::from_cudarc(&given, [4]).map(|_| ()));
+        assert_eq!(live()[3], 0, "page-locked memory is not lost where nothing was enqueued");
+        let graph = theirs.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().expect("a graph");
+        assert_eq!(x.to_vec().unwrap(), numbers(64, 5), "nothing has run yet");
+        for _ in 0..3 {
+            graph.launch().unwrap();
+        }
+        theirs.synchronize().unwrap();
+        let expected: Vec<f32> = numbers(64, 5).iter().map(|v| 8.0 * v).collect();
+        assert_eq!(x.to_vec().unwrap(), expected);
+        assert_eq!(y.to_vec().unwrap(), expected.iter().map(|v| v + 1.0).collect::<Vec<_>>());
+        double.run().unwrap();
+        assert_eq!(x.to_vec().unwrap(), expected.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
     }
 
     fn slices_are_handed_over_and_back(EVERY) {
@@ -502,7 +762,10 @@ tests! {
         let launched = Affine { a: 1.0, b: 0.0, x: &nowhere, y: &mut y }.launch(&device);
         let told = launched.and_then(|()| device.synchronize()).unwrap_err();
         assert!(matches!(&told, Error::Cuda { code, .. } if code.contains("ILLEGAL_ADDRESS")), "{told}");
-        assert!(matches!(y.to_vec(), Err(Error::Cuda { .. })));
+        // Whichever call meets it says that it is another one's.
+        for later in [y.to_vec().unwrap_err(), device.new_stream().unwrap_err()] {
+            assert!(matches!(&later, Error::Cuda { .. }) && later.to_string().contains("launched earlier"), "{later}");
+        }
         assert!(matches!(Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.launch(&device), Err(Error::Cuda { .. })));
         assert!(Tensor::<f32, 1>::zeros(&device, [4]).is_err() && device.new_stream().is_err());
         drop((x, y, device));
@@ -536,6 +799,77 @@ tests! {
             launch(&info, &arguments, device.as_ref()).unwrap_err().to_string()
         };
         assert!(run(2).contains("needs compute capability 9.0"), "{}", run(2));
+    }
+
+    /// A cluster that the device has no room for is refused with its numbers, persistent or not; blocks alone are not.
+    fn clusters_that_never_run_are_refused(LATE, "FAKE_CUDA_CLUSTERS" = "0") {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &[0.0_f32; 32], [32]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [32]).unwrap();
+        let mut run = |cluster, persistent| {
+            let mut info = ranks(cluster, false);
+            info.launch.persistent = persistent;
+            let arguments = [Arg::scalar(&1.0_f32), Arg::scalar(&0.0_f32), Arg::input(&x), Arg::output(&mut y)];
+            launch(&info, &arguments, device.as_ref())
+        };
+        run(1, false).unwrap();
+        for persistent in [false, true] {
+            let refused = run(8, persistent).unwrap_err();
+            let Error::Refused(refusal) = &refused else { panic!("{refused}") };
+            assert_eq!(refusal.reason, Reason::NeverResident { cluster: 8, threads: 1, shared_bytes: 0 });
+            assert!(refused.to_string().contains("no cluster of 8 blocks with 1 threads and 0 bytes"), "{refused}");
+        }
+    }
+
+    /// More than 48 KiB of shared memory are asked for: without that the driver refuses the launch. More than the
+    /// device has is refused here.
+    fn large_blocks_opt_in(LATE) {
+        assert!(Large::KERNEL.entries[0].shared_bytes > 48 << 10);
+        let device = gpu();
+        let host = numbers(16384, 7);
+        let x = Tensor::from_slice(&device, &host, [1, 16384]).unwrap();
+        let mut y = Tensor::<f32, 2>::zeros(&device, [1, 16384]).unwrap();
+        Large { x: &x, y: &mut y }.launch(&device).unwrap();
+        let expected: Vec<f32> = host.iter().zip(host.iter().rev()).map(|(a, b)| a - b).collect();
+        assert_eq!(y.to_vec().unwrap(), expected);
+        let mut info = Large::KERNEL.clone();
+        info.entries.to_mut().iter_mut().for_each(|entry| entry.shared_bytes = 232_449);
+        let refused = launch(&info, &[Arg::input(&x), Arg::output(&mut y)], device.as_ref()).unwrap_err();
+        let told = "it needs 232449 bytes of dynamic shared memory in a block, the device has 232448";
+        assert!(refused.to_string().contains(told), "{refused}");
+    }
+
+    /// What the driver's assembler did is told where it was done: registers, what was spilled, its log.
+    fn what_the_assembler_made_is_told(
+        LATE,
+        "FAKE_CUDA_LOCAL" = "316",
+        "FAKE_CUDA_LOG" = "info: 168 registers\ninfo: (C7510) Potential Performance Loss: products are serialized\n\
+                           info: (C7508) setmaxnreg ignored"
+    ) {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &numbers(64, 1), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let prepared = Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.prepare(&device).unwrap();
+        let code = prepared.machine_code().unwrap().expect("it has machine code");
+        assert_eq!((code.registers, code.local_bytes), (32, 316));
+        assert!(code.log.starts_with("info: 168 registers"), "{code:?}");
+        let [spilled, serialized, ignored] = &code.losses()[..] else { panic!("{:?}", code.losses()) };
+        assert!(spilled.contains("316 bytes") && serialized.contains("(C7510)") && ignored.contains("(C7508)"));
+        prepared.run().unwrap();
+        // Nothing to compute, and nothing assembled.
+        let none = Tensor::<f32, 1>::zeros(&device, [0]).unwrap();
+        let mut empty = Tensor::<f32, 1>::zeros(&device, [0]).unwrap();
+        let prepared = Affine { a: 1.0, b: 0.0, x: &none, y: &mut empty }.prepare(&device).unwrap();
+        assert_eq!(prepared.machine_code().unwrap(), None);
+    }
+
+    fn kernels_without_losses_say_so(LATE) {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &numbers(64, 1), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let prepared = Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.prepare(&device).unwrap();
+        let code = prepared.machine_code().unwrap().expect("it has machine code");
+        assert!(code.losses().is_empty() && code.local_bytes == 0 && code.log.is_empty(), "{code:?}");
     }
 
     fn old_devices_are_refused(LATE, "FAKE_CUDA_CAPABILITY" = "75") {

@@ -7,3 +7,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/testing.md")]
 struct Testing;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/interop.md")]
+struct Interop;

@@ -2,6 +2,9 @@
 //!
 //! Rules about sources look at code only: comments, strings and characters are blanked first.
 
+#[path = "tidy/failures.rs"]
+mod failures;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -297,11 +300,93 @@ fn unsafe_stays_in_the_rooms_of_driver_and_memory() {
         &["unsafe"],
         "unsafe code outside the runtime's driver and memory and the emulator's choice of a host",
         |f| {
-            // And the other side of the driver's interface, for tests.
-            let rooms = ["runtime/src/cuda", "runtime/src/memory", "runtime/tests", "fake-driver", "tests/driver.rs"];
+            // And the other side of the driver's interface, for tests; and what a program of a user may do.
+            let rooms = [
+                "runtime/src/cuda",
+                "runtime/src/memory",
+                "runtime/tests",
+                "fake-driver",
+                "tests/driver.rs",
+                "interop/examples",
+            ];
             rooms.iter().any(|room| f.is_in(room)) || f.path == "emulator/src/exec/host.rs"
         },
     );
+}
+
+/// The rows of the page on what is trusted, and the code.
+#[test]
+fn the_page_on_trust_counts_all_unsafe_code() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).expect("the page");
+    let (_, table) = page.split_once("| file | `unsafe` | why it is right |\n").expect("its table");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let row = |line: &str| -> Option<(String, usize)> {
+        let mut cells = line.split('|').skip(1).map(str::trim);
+        Some((cells.next()?.trim_matches('`').to_owned(), cells.next()?.parse().ok()?))
+    };
+    let told: BTreeMap<String, usize> = rows.map(|line| row(line).unwrap_or_else(|| panic!("{line}"))).collect();
+    let mut found = BTreeMap::new();
+    for file in files(".", &["rs"]) {
+        // Of no program of a user: tests, the other side of the driver, and the examples of other crates.
+        let is_test = ["fake-driver", "tests", "runtime/tests", "interop"].iter().any(|folder| file.is_in(folder));
+        let count = words(&code_only(&file.text)).filter(|word| *word == "unsafe").count();
+        if count > 0 && !is_test {
+            found.insert(file.path, count);
+        }
+    }
+    assert_eq!(told, found, "rows of docs/security.md, and `unsafe` in the code");
+}
+
+/// What the macro is made of is a function of tokens.
+#[test]
+fn the_macro_reads_nothing_but_tokens() {
+    let outside = ["fs", "net", "process", "env", "time", "Instant", "SystemTime", "File", "Command", "TcpStream"];
+    let mut found = Vec::new();
+    for folder in ["sorted", "kernel", "theory", "ptx", "ir", "compiler", "macros"] {
+        for file in files(&format!("{folder}/src"), &["rs"]) {
+            let is_test = file.path.split(['/', '.']).any(|part| part == "tests" || part.ends_with("_tests"));
+            let code = code_only(&file.text);
+            let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            for (number, line) in (1..).zip(code.lines()).filter(|_| !is_test) {
+                // Names of the standard library: in a path, or imported.
+                let is_std = line.contains("std::");
+                if let Some(word) = words(line).find(|word| is_std && outside.contains(word)) {
+                    found.push(format!("{}:{number}: {word}", file.path));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "files, connections, programs, environment or clocks:\n{}", found.join("\n"));
+}
+
+/// `cudarc` panics where a function is missing: every one that is called is asked for first.
+#[test]
+fn every_function_of_the_driver_is_asked_for_before_it_is_called() {
+    let probe = std::fs::read_to_string(root().join("runtime/src/cuda/probe.rs")).expect("the room's probe");
+    let asked: BTreeSet<&str> = probe.split('"').skip(1).step_by(2).filter(|name| name.starts_with("cu")).collect();
+    let mut called = BTreeSet::new();
+    for file in files("runtime/src/cuda", &["rs"]) {
+        let code = code_only(&file.text);
+        let is_function =
+            |word: &&str| word.starts_with("cu") && word[2..].starts_with(|c: char| c.is_ascii_uppercase());
+        called.extend(words(&code).filter(is_function).map(str::to_owned));
+    }
+    assert!(called.len() > 30, "{called:?}");
+    let missing: Vec<_> = called.iter().filter(|name| !asked.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "called, and in no list of probe.rs: {missing:?}");
+}
+
+/// All crates of a version belong together: the macro's output fits this runtime and no other.
+#[test]
+fn crates_ask_for_each_other_by_exact_version() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let version = manifest.lines().find_map(|line| line.strip_prefix("version = ")).expect("a version").trim();
+    let exact = format!("version = \"={}\"", version.trim_matches('"'));
+    let ours = manifest.lines().filter(|line| line.starts_with("tilewright") && line.contains("version = "));
+    let ours: Vec<&str> = ours.collect();
+    assert!(ours.len() > 8, "{ours:?}");
+    let loose: Vec<_> = ours.iter().filter(|line| !line.contains(&exact)).collect();
+    assert!(loose.is_empty(), "without `{exact}`: {loose:#?}");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //!
 //! [`compile`] is the whole road on one screen. Each room takes what the rooms before it found out, reports what it
 //! refuses, and hands on facts; errors flush at the end of a room, so that one mistake gives one message.
+//!
+//! **Not for use on its own.** This crate is published because `tilewright` is made of it. Any version may change
+//! anything here, and all crates of one version belong together.
 #![forbid(unsafe_code)]
 
 pub mod allow;
@@ -195,6 +198,7 @@ impl Kernel<'_> {
             return None;
         }
         fits(program, &stages, &entries, diags)?;
+        passes(program, &entries, diags)?;
         holds(program, &stages, &entries, diags)?;
         let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
         let emit = match depth {
@@ -223,6 +227,19 @@ impl Kernel<'_> {
         info.explanation = explain::text(written, &stages, entries.first().map(|e| &e.kernel), &info).into();
         Some(((info, stages, entries), is_decided))
     }
+}
+
+/// Whether a launch can pass what the entry points take; none after a report that it cannot. Tensor maps are what makes
+/// parameters large.
+fn passes(program: &Program, entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
+    let bytes = entries.iter().map(|entry| lower::parameter_bytes(&entry.kernel.signature.arguments)).max()?;
+    if bytes <= target::PARAMETER_BYTES {
+        return Some(());
+    }
+    let limit = target::PARAMETER_BYTES as usize;
+    let span = program.stages.last().map_or(program.name.span, |stage| stage.ast.head);
+    diags.report(codes::TooMany { what: "bytes of parameters, of which each tensor map takes 128", limit, span });
+    None
 }
 
 /// Whether a block has the shared memory that the entry points need; none after a report that it does not.

@@ -26,6 +26,25 @@ schedule! {
 }
 
 schedule! {
+    /// y = A · x, with A in compressed sparse rows: those of row i are row[i] to row[i + 1].
+    pub kernel SparseRows(row: u32[P], column: u32[Z], value: f32[Z], x: f32[N]) -> (y: f32[M])
+    where P == M + 1
+    {
+        y[i] = sum(|p in min(row[i], Z)..min(row[i + 1], Z)| value[p] * (x[column[p]] or 0.0));
+
+        launch threads(256);
+        schedule y {
+            split i by 8 -> b, w;
+            split p by 32 -> po, l;
+            bind b: grid;
+            bind w: warp;                     // a row a warp
+            bind l: thread;
+            reduce l;
+        }
+    }
+}
+
+schedule! {
     /// y = W · x, for one vector: a layer while one token is made.
     pub kernel MatVec(w: bf16[M, K], x: bf16[K]) -> (y: f32[M])
     where K % 8 == 0

@@ -22,6 +22,9 @@
 //! | `FAKE_CUDA_VERSION` | CUDA version of the driver; 12080 |
 //! | `FAKE_CUDA_POOLS` | whether memory pools are supported, `0` or `1`; 1 |
 //! | `FAKE_CUDA_MEMORY` | bytes of memory; 1 GiB |
+//! | `FAKE_CUDA_CLUSTERS` | clusters that run at one time; 2 |
+//! | `FAKE_CUDA_LOCAL` | bytes of local memory of a thread, of every kernel; 0 |
+//! | `FAKE_CUDA_LOG` | what the assembler says of PTX that it takes; nothing |
 
 mod api;
 mod machine;

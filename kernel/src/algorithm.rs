@@ -10,6 +10,8 @@
 //! The compiler's `program` room builds and checks this; lowering, the reference evaluator and the command line read
 //! it.
 
+mod operands;
+
 use crate::{ElementType, List, Text};
 
 /// Position of a node in [`Algorithm::indices`].
@@ -455,44 +457,4 @@ pub struct Algorithm {
     pub components: List<Component>,
     /// The equations, in dependency order.
     pub equations: List<Equation>,
-}
-
-impl Algorithm {
-    /// The values that a value is made of, other than through equations and the bounds of axes. Those of an index that
-    /// is read from memory are among them.
-    pub fn operands(&self, value: ValueId) -> Vec<ValueId> {
-        match self.values[value as usize] {
-            Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => Vec::new(),
-            Value::FromIndex(a) => self.values_of([a]),
-            Value::CompareIndex(_, a, b) => self.values_of([a, b]),
-            Value::Unary(_, a) | Value::Cast(a) | Value::Component { fold: a, .. } => vec![a],
-            Value::Binary(_, a, b) | Value::Compare(_, a, b) => vec![a, b],
-            Value::Fma(a, b, c) | Value::Select(a, b, c) => vec![a, b, c],
-            Value::Read { indices, or, .. } => {
-                let mut list: Vec<ValueId> = or.into_iter().collect();
-                list.extend(self.values_of(self.index_lists[indices.range()].iter().copied()));
-                list
-            }
-            Value::Reduce { body, .. } => vec![body],
-            Value::Fold { states, .. } => {
-                self.folds[states.range()].iter().flat_map(|s| [s.init, s.step].into_iter().chain(s.merge)).collect()
-            }
-        }
-    }
-
-    fn values_of(&self, indices: impl IntoIterator<Item = IndexId>) -> Vec<ValueId> {
-        let mut list = Vec::new();
-        for index in indices {
-            self.index_values(index, &mut list);
-        }
-        list
-    }
-
-    /// Adds the values that an index reads from memory to `list`.
-    pub fn index_values(&self, index: IndexId, list: &mut Vec<ValueId>) {
-        match self.indices[index as usize] {
-            Index::Value(value) => list.push(value),
-            index => index.operands().for_each(|operand| self.index_values(operand, list)),
-        }
-    }
 }

@@ -18,6 +18,7 @@
 //! | [`descriptor`] | matrices in shared memory, as tensor cores read them |
 //! | [`banks`], [`sectors`] | what an access of a warp takes in shared and in global memory |
 //! | [`target`] | what the machine can hold |
+//! | [`assembler`] | what the log of NVIDIA's assembler tells |
 //! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`workers`] | independent work on the host's threads |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod assembler;
 pub mod banks;
 pub mod cluster;
 pub mod descriptor;

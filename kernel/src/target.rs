@@ -13,6 +13,8 @@ pub const CLUSTER_LIMIT: u32 = crate::cluster::PORTABLE_CLUSTER;
 /// sixteen (PTX manual, `bar`).
 pub const ROLE_LIMIT: usize = 7;
 
+/// Most bytes of the parameters of a kernel (PTX manual, "Kernel Function Parameters").
+pub const PARAMETER_BYTES: u64 = 32_764;
 /// Most shared memory of a block, in bytes.
 pub const SHARED_BYTES: u64 = 227 * 1024;
 /// Most shared memory of variables of fixed size, in bytes: more is asked for at launch.

@@ -3,6 +3,9 @@
 //!
 //! Users reach the macro through the crate `tilewright`, whose `schedule!` puts `($crate)` before the tokens, so
 //! that the expansion names that crate whatever it is called in the user's manifest.
+//!
+//! **Not for use on its own.** This crate is published because `tilewright` is made of it. Any version may change
+//! anything here, and all crates of one version belong together.
 #![forbid(unsafe_code)]
 
 mod constant;

@@ -244,6 +244,13 @@ impl Stream {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// A stream of the driver, of a device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn over(device: DeviceInner, stream: cuda::Stream) -> Self {
+        let inner = StreamInner { device: Arc::new(device), cuda: Some(stream), workspaces: Pool::default() };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// Waits until all work of the stream is done.
     ///
     /// # Errors

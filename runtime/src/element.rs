@@ -30,6 +30,11 @@ pub trait Element: Copy + Send + Sync + std::fmt::Debug + 'static + sealed::Seal
     /// Elements of a byte string; a trailing partial element is ignored.
     #[doc(hidden)]
     fn decode(bytes: &[u8]) -> Vec<Self>;
+
+    /// Makes bytes of the device's that were copied over elements such as elements have. Of all types but `bool` every
+    /// bit pattern is one.
+    #[doc(hidden)]
+    fn settle(_bytes: &mut [u8]) {}
 }
 
 macro_rules! elements {
@@ -115,6 +120,10 @@ impl Element for bool {
     fn decode(bytes: &[u8]) -> Vec<Self> {
         bytes.iter().map(|&b| b != 0).collect()
     }
+
+    fn settle(bytes: &mut [u8]) {
+        bytes.iter_mut().for_each(|b| *b = u8::from(*b != 0));
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +150,10 @@ mod tests {
         check(&[true, false]);
         assert_eq!((-1_i16).bits(), 0xffff);
         assert_eq!(bool::decode(&[0, 1, 2]), [false, true, true]);
+        let mut bytes = [0, 1, 2, 255];
+        u8::settle(&mut bytes);
+        assert_eq!(bytes, [0, 1, 2, 255]);
+        bool::settle(&mut bytes);
+        assert_eq!(bytes, [0, 1, 1, 1]);
     }
 }

@@ -73,9 +73,17 @@
 //!
 //! # Features
 //!
-//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. A program
-//! that uses `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12000`: `cudarc` cannot be
-//! built for two CUDA versions at once. Drivers from CUDA 11.4 on will do.
+//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. Drivers from
+//! CUDA 11.4 on will do. `ndarray`: arrays of that crate to tensors and back.
+//!
+//! A program that uses `cudarc` 0.19 itself, or by way of candle, shares it with this crate. The driver is loaded at
+//! run time, unless another crate asks `cudarc` for another way to it (`dynamic-linking`). The newest CUDA version
+//! whose feature anybody asks for is the one of all; here it is `cuda-12000`.
+//!
+//! # Copies
+//!
+//! [`Tensor::to_vec`] and its like wait. [`Pinned`] is page-locked memory, and a [`Transfer`] a copy between it and a
+//! tensor that goes on while the host does something else.
 
 #![deny(unsafe_code)]
 
@@ -105,9 +113,10 @@ pub use emulator::{EmulatorOptions, EmulatorReport};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use half::{bf16, f16};
-pub use launch::{Graph, Kernel, Prepared};
+pub use launch::{Graph, Kernel, MachineCode, Prepared};
+pub use memory::{Pinned, Transfer};
 pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput, Specials, Width};
-pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
+pub use tensor::{DynTensor, DynTensorMut, DynTensorRef, Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;
 pub use tilewright_kernel::storage::{e4m3, e5m2, tf32};
 

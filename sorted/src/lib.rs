@@ -6,6 +6,9 @@
 //!
 //! Inserting in the middle moves what stands behind: a collection that grows with the number of a kernel's instructions
 //! and not at its end stays a tree.
+//!
+//! **Not for use on its own.** This crate is published because `tilewright` is made of it. Any version may change
+//! anything here, and all crates of one version belong together.
 
 mod map;
 mod set;

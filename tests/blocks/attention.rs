@@ -336,7 +336,7 @@ fn rows_may_be_fewer_than_terms() {
 }
 
 /// The scores of [`attention`] with no equation between them and the extreme, over a range that depends on the element.
-fn over(range: &str, sizes: &str) -> String {
+pub(super) fn over(range: &str, sizes: &str) -> String {
     let source = attention("", "x[i, j] = s[i, j];", Y, OPS, "").replace("x[i, j]", "s[i, j]");
     let source = source.replace("s[i, j] = s[i, j];", "").replace("where N % 16 == 0", sizes);
     let of = |source: String, of: &str| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in {range}|"));

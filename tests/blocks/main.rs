@@ -4,6 +4,7 @@ mod alternate;
 mod attention;
 mod cluster_roles;
 mod clusters;
+mod data_ranges;
 mod factors;
 mod multicast;
 mod online;

@@ -268,6 +268,36 @@ fn minima_and_maxima_know_nan_and_the_sign_of_zero() {
     }
 }
 
+/// Nothing is left out that holds of real numbers only: NaN, infinities and the sign of zero come through.
+#[test]
+fn no_algebra_of_real_numbers_is_used() {
+    for ty in [F64, F32] {
+        let format = Format::of(ty).expect("a float");
+        let values = [0.0, -0.0, 1.0, -2.5, 1e-30, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let a: Vec<u64> = values.iter().map(|x| format.from_f64(*x)).collect();
+        type Host = fn(f64) -> f64;
+        let table: [(&str, Host); 8] = [
+            ("a[i] * 0.0", |x| x * 0.0),
+            ("a[i] - a[i]", |x| x - x),
+            ("a[i] / a[i]", |x| x / x),
+            ("a[i] + 0.0", |x| x + 0.0),
+            ("0.0 - a[i]", |x| 0.0 - x),
+            ("-a[i]", |x| -x),
+            ("max(a[i], 1.0) * 0.0", |x| if x.is_nan() { x } else { x.max(1.0) * 0.0 }),
+            ("max(1.0, a[i]) * 0.0", |x| if x.is_nan() { x } else { x.max(1.0) * 0.0 }),
+        ];
+        let rows: Vec<Row> =
+            table.iter().enumerate().map(|(n, (value, _))| (format!("y{n}"), ty, (*value).to_owned())).collect();
+        for ((value, host), found) in table.iter().zip(run(&[("a", ty)], &[&a], &rows)) {
+            for (bits, found) in a.iter().zip(found) {
+                let x = format.value(*bits);
+                let expected = format.from_f64(host(x));
+                assert!(same(ty, found, expected), "{ty}: {value} of {x} is {found:#x}, not {expected:#x}");
+            }
+        }
+    }
+}
+
 /// Shifted by one place at a time: what is left of the low bits of the type.
 fn shifted(ty: ElementType, x: i128, by: i128, left: bool) -> i128 {
     let width = i128::from(8 * ty.bytes());

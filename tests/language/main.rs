@@ -1,10 +1,12 @@
 //! The language and its messages, from source text to result.
 
+mod arguments;
 mod contract;
 mod corners;
 mod dependent;
 mod edits;
 mod end_to_end;
+mod launches;
 mod pages;
 mod speed;
 #[path = "../support/mod.rs"]

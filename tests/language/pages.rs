@@ -97,3 +97,45 @@ fn too_many() {
     let outcome = compile(&tokens);
     assert!(outcome.diagnostics.found().iter().any(|found| found.code == Code::TW0131));
 }
+
+/// Each tensor map is a parameter of 128 bytes, and a launch passes 32764: so many copies are refused, not emitted.
+#[test]
+fn too_many_bytes_of_parameters() {
+    let refused = |copies: usize| {
+        let names: Vec<String> = (0..copies).map(|n| format!("x{n}")).collect();
+        let parameters: Vec<String> = names.iter().map(|x| format!("{x}: f32[M, N]")).collect();
+        // A sum of sums: operators in a row are levels of an expression.
+        let sum = |terms: &[String]| terms.iter().map(|x| format!("{x}[i, j]")).collect::<Vec<_>>().join(" + ");
+        let parts: Vec<String> =
+            names.chunks(50).enumerate().map(|(n, part)| format!("p{n}[i, j] = {};", sum(part))).collect();
+        let all: Vec<String> = (0..parts.len()).map(|n| format!("p{n}")).collect();
+        let stages = names.iter().map(|x| {
+            format!(
+                "stage s{x}[i, j] = {x} in shared at y.jo via tma {{ box i by 4 -> ic, ib; box j by 32 -> jc, jb; }}"
+            )
+        });
+        let source = format!(
+            "kernel Many({}) -> (y: f32[M, N]) where N % 4 == 0 {{
+                {} y[i, j] = {};
+                launch threads(32);
+                schedule y {{
+                    split i by 4 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji;
+                    bind io, jo: grid; bind ji: thread;
+                }}
+                {}
+            }}",
+            parameters.join(", "),
+            parts.join("\n"),
+            sum(&all),
+            stages.collect::<String>()
+        );
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("Rust tokens"));
+        let outcome = compile(&tokens);
+        let of = |found: &tilewright_compiler::diag::Diagnostic| (found.code, found.title.clone());
+        outcome.diagnostics.found().iter().filter(|d| d.code.row().level == Level::Error).map(of).collect::<Vec<_>>()
+    };
+    // 8 bytes for each address and both sizes, in steps of 64, and the maps: 1984 + 128 · 240, and one map more.
+    assert_eq!(refused(240), []);
+    let told = "a kernel has at most 32764 bytes of parameters, of which each tensor map takes 128";
+    assert_eq!(refused(241), [(Code::TW0131, told.to_owned())]);
+}

@@ -126,6 +126,37 @@ fn every_kernel_stores_what_the_algorithm_says() {
     assert!(launches > 500 && held > 2 * launches / 3, "{launches} launches, {held} right");
 }
 
+/// A barrier that threads meet at stands once in the text for each in the program: one that is written into several
+/// branches is several barriers, at which some wait for others that are at another.
+#[test]
+fn every_barrier_is_emitted_once() {
+    let (mut barriers, mut other) = (0, Vec::new());
+    for (name, kernel) in kernels() {
+        let Some(info) = &kernel.info else { continue };
+        let texts: Vec<&str> = info.ptx.text.split(".visible .entry ").skip(1).collect();
+        assert_eq!(texts.len(), kernel.entries.len(), "{name}");
+        for (entry, text) in kernel.entries.iter().zip(texts) {
+            assert!(text.starts_with(&format!("{}(", entry.kernel.signature.name)), "{name}");
+            // Roles meet when all of them have ended.
+            let is_one = |kind: &StatementKind| {
+                matches!(kind, StatementKind::BarSync | StatementKind::BarSyncWarpgroup | StatementKind::Roles(_))
+            };
+            let statements = entry.kernel.regions.iter().flat_map(|region| &region.statements);
+            let expected = statements.filter(|statement| is_one(&statement.kind)).count();
+            let found = text.lines().filter(|line| line.trim_start().starts_with("bar.sync")).count();
+            barriers += expected;
+            // A loop that is cut is several loops, one after the other: each has the barriers of its body.
+            let is_cut = |kind: &StatementKind| matches!(kind, StatementKind::Loop(l) if !l.cuts.is_empty());
+            let cut = entry.kernel.regions.iter().flat_map(|region| &region.statements).any(|s| is_cut(&s.kind));
+            if found != expected && !(cut && found > expected) {
+                other.push(format!("{name}, {}: {found} of {expected}", entry.kernel.signature.name));
+            }
+        }
+    }
+    assert!(barriers > 200, "{barriers}");
+    assert!(other.is_empty(), "{other:#?}");
+}
+
 /// One value or statement of a finished kernel changed, as a mistake of lowering would change it: what was changed, and
 /// the kernel.
 fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {

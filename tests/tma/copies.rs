@@ -2,7 +2,7 @@
 //! whole and with cut tiles, and compared with `reference()`.
 #![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
-use crate::support::{data, devices};
+use crate::support::{data, devices, is_wrong};
 use tilewright::{Tensor, f16, schedule};
 
 schedule! {
@@ -299,4 +299,19 @@ fn maps_are_part_of_the_kernel() {
     assert_eq!(info.ptx.capability, (9, 0));
     assert!(info.ptx.text.contains("cp.async.bulk.tensor.2d."), "{}", info.ptx.text);
     assert!(info.entries[0].takes_maps && !info.entries[1].takes_maps);
+}
+
+/// A map is a parameter at a multiple of 64 bytes, and copies name it by its generic address: at another place, and by
+/// its address among the parameters, there is none.
+#[test]
+fn maps_are_found_where_copies_look() {
+    let info = Transpose::KERNEL;
+    let text = &info.ptx.text;
+    let (aligned, generic) = (".param .align 64 .b8 ", "cvta.param.u64 ");
+    assert_eq!(text.matches(aligned).count(), 1, "{text}");
+    assert!(text.contains(generic), "{text}");
+    let dims = [40, 36];
+    assert!(!is_wrong(info, &dims, text.to_string()));
+    assert!(is_wrong(info, &dims, text.replace(aligned, ".param .align 8 .b8 ")), "another alignment");
+    assert!(is_wrong(info, &dims, text.replace(generic, "mov.b64 ")), "an address among the parameters");
 }

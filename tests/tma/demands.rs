@@ -272,3 +272,33 @@ fn each_read_takes_its_copy() {
         ],
     );
 }
+
+/// A row that is there once is copied once, whatever counts it together with the columns: readers of all rows read it,
+/// and no copy has zeros in the places of others.
+#[test]
+fn a_row_that_is_there_once_is_read_for_all() {
+    for (shape, read, copy) in [
+        ("1, N", "x[0, j]", "xs[r, j] = x in shared at y.jo via tma { merge r, j -> m; box m by 32 -> mc, mb; }"),
+        ("1, N", "x[0, j]", "xs[r, j] = x in shared at y.jo via tma { box r by 1 -> rc, rb; box j by 32 -> jc, jb; }"),
+        ("N", "x[j]", "xs[j] = x in shared at y.jo via tma { box j by 32 -> jc, jb; }"),
+    ] {
+        let source = format!(
+            "kernel K(x: f32[{shape}], v: f32[M]) -> (y: f32[M, N]) where N % 4 == 0 {{
+                y[i, j] = v[i] * {read};
+                launch threads(32);
+                schedule y {{
+                    split i by 8 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid;
+                    bind ji: thread;
+                }}
+                stage {copy}
+            }}"
+        );
+        let info = compiled(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        for [m, n] in [[20, 36], [1, 4], [9, 64]] {
+            let dims: Vec<i64> = info.dims.iter().map(|d| if &*d.name == "M" { m } else { n }).collect();
+            let device = Device::emulator(EmulatorOptions::default());
+            let outcome = Trial::new(&info, &dims, 1, &device).expect("a trial").run(&device);
+            assert!(outcome.is_good(), "{source}\nat {dims:?}: {outcome:#?}");
+        }
+    }
+}

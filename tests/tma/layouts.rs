@@ -1,7 +1,7 @@
 //! Layouts of staged copies by splits, merges and swizzles of the axes of a tile: the same instructions as by a span,
 //! and what they compute.
 
-use crate::support::{compiled, data, devices};
+use crate::support::{compiled, data, devices, is_wrong};
 use tilewright::{Tensor, f16, schedule};
 use tilewright_compiler::diag::Code;
 
@@ -226,4 +226,77 @@ fn many_ops() {
     assert!(plain.is_ok());
     assert_eq!(copied("u8", 32, "x", &splits(64)), plain);
     assert_eq!(copied("u8", 32, "x", &splits(65)), Err(vec![Code::TW0005]));
+}
+
+/// What the accelerator exchanges, it finds in the address: a tile begins at a multiple of the whole pattern, in static
+/// and in dynamic memory, whatever lies before it. At a lesser one, readers find other elements.
+#[test]
+fn tiles_begin_where_their_pattern_does() {
+    let source = |span: u32, rows: u32| {
+        let columns = span / 4;
+        format!(
+            "kernel Turn(w: f32[32], x: f32[M, N]) -> (y: f32[N, M]) where N % 4 == 0 {{
+                y[j, i] = x[i, j] * w[i % 32];
+                launch threads(32);
+                schedule y {{
+                    split j by {columns} -> jo, ji; split i by {rows} -> io, ii; split ii by 32 -> ir, it;
+                    reorder jo, io, ji, ir, it; bind jo, io: grid; bind it: thread;
+                }}
+                stage ws[i] = w in shared at y.io {{ bind i: thread; }}
+                stage xs[i, j] = x in shared at y.io via tma {{
+                    box i by 32 -> ic, ib; box j by {columns} -> jc, jb; layout [ic, ib, jb] swizzle {span};
+                }}
+            }}"
+        )
+    };
+    for span in [32, 64, 128] {
+        // In one box, and in more than 48 KiB of them.
+        for rows in [32, 65_536 / span] {
+            let source = source(span, rows);
+            let info = compiled(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+            let text = &info.ptx.text;
+            let is_dynamic = info.entries[0].shared_bytes > 48 << 10;
+            assert_eq!(is_dynamic, rows > 32, "{source}");
+            let found = format!(".shared .align {} ", 8 * span);
+            assert!(text.contains(&found), "{found}\n{text}");
+            let dims = [i64::from(rows) + 5, 40];
+            assert!(!is_wrong(&info, &dims, text.to_string()), "{source}");
+            if !is_dynamic {
+                // Something before it moves it to another multiple of 128, which is all that a copy needs by itself.
+                let moved = |bytes: u32| format!(".shared .align 128 .b8 before[{bytes}];\n    .shared .align 128 ");
+                let mut others = (1..=8).map(|n| text.replace(&found, &moved(128 * n)));
+                assert!(others.any(|other| is_wrong(&info, &dims, other)), "{source}\n{text}");
+            }
+        }
+    }
+}
+
+/// Slots of a ring are whole multiples of what a copy's address must be a multiple of, however small the tile: the
+/// second one is not misaligned.
+#[test]
+fn slots_are_apart_by_whole_granules() {
+    for (columns, slots) in [(4, 2), (8, 3), (12, 4), (40, 3)] {
+        let source = format!(
+            "kernel Sums(x: f32[M, N; ld, 1]) -> (y: f32[M]) where ld % 4 == 0 {{
+                y[i] = sum(|j| x[i, j]);
+                launch threads(32);
+                schedule y {{
+                    bind i: grid; split j by {columns} -> jo, ji; split ji by 4 -> r, t; reorder i, jo, r, t;
+                    bind t: thread; reduce t;
+                }}
+                stage xs[i, j] = x in shared at y.jo ring({slots}) via tma {{
+                    box i by 1 -> ic, ib; box j by {columns} -> jc, jb; l2 promote(64);
+                }}
+            }}"
+        );
+        let info = compiled(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        assert_eq!(info.maps.len(), 1, "{source}");
+        let (tile, slot) = (4 * columns, (4 * columns as u32).next_multiple_of(128));
+        let dims = [3, i64::from(columns) * i64::from(slots) * 4 + 5, 1024];
+        assert!(!is_wrong(&info, &dims, info.ptx.text.to_string()), "{source}\n{}", info.ptx.text);
+        // The next slot right after the tile.
+        let step = format!(", {slot}, ");
+        assert!(info.ptx.text.contains(&step), "{step}\n{}", info.ptx.text);
+        assert!(is_wrong(&info, &dims, info.ptx.text.replace(&step, &format!(", {tile}, "))), "{source}");
+    }
 }

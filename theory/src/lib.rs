@@ -3,6 +3,9 @@
 //!
 //! Nothing here knows a program or a message. What each room asks and gives stands in `ARCHITECTURE.md`; the rules are
 //! those of the page on the theory.
+//!
+//! **Not for use on its own.** This crate is published because `tilewright` is made of it. Any version may change
+//! anything here, and all crates of one version belong together.
 #![forbid(unsafe_code)]
 
 pub mod collectives;

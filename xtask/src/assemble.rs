@@ -1,11 +1,12 @@
 //! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without
-//! spills, with no fewer registers than a thread is said to hold, and becomes the copies of the tensor memory
-//! accelerator that it asks for.
+//! spills or other losses of speed, with no fewer registers than a thread is said to hold, and becomes the copies of
+//! the tensor memory accelerator that it asks for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayon::prelude::*;
+use tilewright::kernel::assembler::losses;
 use tilewright_cli::assembler::{Usage, assembled, assembler, usage};
 
 use crate::kernels::{self, Kernel};
@@ -24,7 +25,7 @@ struct Job<'a> {
 /// Assembles every kernel of the repository.
 ///
 /// # Errors
-/// A kernel that does not compile, does not assemble, or spills.
+/// A kernel that does not compile, does not assemble, spills, or of which the assembler says that speed was lost.
 pub fn assemble() -> Result<(), Failure> {
     let Some(ptxas) = assembler() else {
         println!("assemble: skipped: neither PTXAS nor PATH has NVIDIA's assembler");
@@ -133,6 +134,10 @@ pub(crate) fn disassembled(ptxas: &Path, code: &Path) -> Result<Option<String>, 
 fn one(ptxas: &Path, job: &Job<'_>) -> Result<Vec<Usage>, String> {
     let code = job.file.with_extension(format!("{}.cubin", job.architecture));
     let log = assembled(ptxas, &job.architecture, &job.file, &code)?;
+    let lost: Vec<&str> = losses(&log).collect();
+    if !lost.is_empty() {
+        return Err(lost.join("\n"));
+    }
     let found = copies(ptxas, job, &code);
     // Only the failures are worth keeping, and those are made again in a moment.
     std::fs::remove_file(&code).map_err(|e| format!("{}: {e}", code.display()))?;

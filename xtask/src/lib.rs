@@ -5,6 +5,7 @@
 //! | [`kernels`] | every kernel of the repository, compiled |
 //! | [`ops`] | kernels that cover operations and types, generated |
 //! | [`assemble`] | all their PTX through NVIDIA's assembler |
+//! | [`api`] | the public items of the crates that are meant to be used |
 //! | [`bless`] | refreshing expected outputs; the tidy test |
 //! | [`prove`] | all of them before the separate checker |
 //! | [`replay`] | what the compiler makes of many sources, before and after a change |
@@ -14,6 +15,7 @@
 //! | [`survey`] | what `device-check` does there |
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod assemble;
 pub mod bless;
 pub mod book;

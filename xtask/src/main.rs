@@ -3,15 +3,17 @@
 
 use std::process::ExitCode;
 
-use xtask::{assemble, bless, book, device, model, prove, replay};
+use xtask::{api, assemble, bless, book, device, model, prove, replay};
 
 const USAGE: &str = "\
 cargo xtask TASK
 
-  assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors and spills
+  assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors, spills and other losses
   prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes about a minute
   bless      refreshes tests/golden, the expected compiler messages of ui-tests, inline snapshots, and the book
   book       writes what the command line and the compiler say in the pages and pictures of docs; costs need $PTXAS
+  api [write]
+             compares the public items of the crates that are meant to be used with tests/api, or writes them there
   tidy       runs the tests of the repository's own order
   replay save [FILE], replay compare [FILE]
              keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         ["prove"] => prove::prove(),
         ["bless"] => bless::bless(),
         ["book"] => book::write(),
+        ["api"] => api::api(false),
+        ["api", "write"] => api::api(true),
         ["tidy"] => bless::tidy(),
         ["replay", "save"] => replay::save(None),
         ["replay", "save", file] => replay::save(Some(file)),

@@ -76,6 +76,8 @@ struct Timing {
     seconds: f64,
     /// Samples, and launches of each.
     samples: (u32, u32),
+    /// What the driver's assembler did that costs speed.
+    losses: Vec<String>,
 }
 
 impl Timing {
@@ -88,7 +90,7 @@ impl Timing {
         json!({
             "kernel": self.kernel, "dims": self.dims, "bytes": self.bytes, "seconds": self.seconds,
             "gigabytes_per_second": self.gigabytes(), "of_copy": copy.map(|c| self.gigabytes() / c),
-            "samples": self.samples.0, "launches": self.samples.1,
+            "samples": self.samples.0, "launches": self.samples.1, "losses": self.losses,
         })
     }
 }
@@ -191,6 +193,9 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
         let samples = format!("{} x {}", timing.samples.0, timing.samples.1);
         let Timing { kernel, dims, .. } = timing;
         let _ = writeln!(text, "{kernel:<24} {dims:<28} {micros:>10.1}us {rate:>10.1} {ratio:>8} {samples:>8}");
+        for loss in &timing.losses {
+            let _ = writeln!(text, "      {loss}");
+        }
     }
     let json = json!({
         "format": 1,
@@ -326,6 +331,8 @@ fn time_at(info: &KernelInfo, given: &Given, dims: &[i64], gpu: &Device, seed: u
     let failed = |error: &dyn std::fmt::Display| format!("at {}: {error}", shown(given));
     let trial = Trial::new(info, dims, seed, gpu).map_err(|e| failed(&e))?;
     let prepared = trial.prepare(gpu.as_ref()).map_err(|e| failed(&e))?;
+    let code = prepared.machine_code().map_err(|e| failed(&e))?;
+    let losses = code.map_or_else(Vec::new, |code| code.losses());
     let sample = |launches: u32| -> Result<f64, String> {
         let start = Instant::now();
         for _ in 0..launches {
@@ -347,7 +354,7 @@ fn time_at(info: &KernelInfo, given: &Given, dims: &[i64], gpu: &Device, seed: u
     let mut samples = (0..count).map(|_| sample(launches)).collect::<Result<Vec<_>, _>>()?;
     samples.sort_by(f64::total_cmp);
     let (kernel, bytes, seconds) = (info.name.to_string(), trial.traffic, samples[samples.len() / 2]);
-    Ok(Timing { kernel, dims: shown(given), bytes, seconds, samples: (count, launches) })
+    Ok(Timing { kernel, dims: shown(given), bytes, seconds, samples: (count, launches), losses })
 }
 
 /// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most

@@ -92,7 +92,7 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
     }
     for n in 0..kernel.equations.len() {
         for at in 0..count(&kernel.equations[n].value) {
-            for kind in 0..4 {
+            for kind in 0..6 {
                 with(&|k| simplify(&mut k.equations[n].value, at, kind));
             }
         }
@@ -178,6 +178,8 @@ fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
         (Some(Expr::Binary(op, ..)), 0) => *op = "+",
         (Some(Expr::Reduce(r)), 0) if !matches!(r.by, Reduction::States(_)) => r.by = Reduction::Sum,
         (Some(Expr::Reduce(r)), 1) => r.ranges.clear(),
+        (Some(Expr::Reduce(r)), 4) => r.ranges.iter_mut().flatten().for_each(|(from, _)| from.memory = None),
+        (Some(Expr::Reduce(r)), 5) => r.ranges.iter_mut().flatten().for_each(|(_, to)| to.memory = None),
         (Some(Expr::Reduce(r)), 2) if r.axes.len() > 1 => {
             r.axes.pop();
             r.ranges.truncate(r.axes.len());

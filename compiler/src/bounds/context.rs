@@ -115,10 +115,14 @@ impl Context {
         }
     }
 
-    /// The range of an axis.
+    /// The range of an axis; where memory decides it, one that holds it.
     pub fn range(&self, program: &Program, axis: AxisId) -> (Expr, Expr) {
+        let of = |axis: AxisId| {
+            let value = self.values.iter().rfind(|(known, _)| *known == axis);
+            value.map_or_else(Expr::unknown, |(_, e)| e.clone())
+        };
         match program.algorithm.axes.get(axis as usize) {
-            Some(axis) => (self.index(program, axis.lower), self.index(program, axis.upper)),
+            Some(axis) => expressions::hull(&program.algorithm, axis, &of),
             None => (Expr::unknown(), Expr::unknown()),
         }
     }

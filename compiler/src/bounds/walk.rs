@@ -250,7 +250,7 @@ impl Walker<'_> {
                     }
                 }
                 for axis in axes {
-                    self.context.enter_axis(self.program, axis);
+                    self.enter_axis(axis);
                 }
                 self.value(body);
                 self.context.reset(mark);
@@ -267,7 +267,7 @@ impl Walker<'_> {
                 let mark = self.context.mark();
                 self.range(id, &algorithm.axis_lists[axes.range()]);
                 for &axis in &algorithm.axis_lists[axes.range()] {
-                    self.context.enter_axis(self.program, axis);
+                    self.enter_axis(axis);
                 }
                 states.iter().for_each(|state| self.value(state.step));
                 self.context.reset(mark);
@@ -276,6 +276,14 @@ impl Walker<'_> {
                 algorithm.operands(id).into_iter().for_each(|v| self.value(v));
             }
         }
+    }
+
+    /// The axis of a reduction: what decides its range is read before it has a value.
+    fn enter_axis(&mut self, axis: AxisId) {
+        let of = &self.program.algorithm.axes[axis as usize];
+        self.index(of.lower);
+        self.index(of.upper);
+        self.context.enter_axis(self.program, axis);
     }
 
     /// Finds how far a search goes.

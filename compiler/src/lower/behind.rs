@@ -99,7 +99,8 @@ impl<'a> Nest<'a, '_> {
         let behind = self.behind.clone().filter(|behind| behind.of.first == at)?;
         let now = point.values[behind.axis]?;
         let one = self.b.index_literal(self.index, 1);
-        let later = self.b.cut_loop(now, one);
+        let second = self.iteration_at(behind.axis, one);
+        let later = self.b.cut_loop(now, second);
         if let Some(own) = &mut self.behind {
             own.later = Some(later);
         }
@@ -184,7 +185,8 @@ impl<'a> Nest<'a, '_> {
         let Some(behind) = self.behind.clone().filter(|behind| behind.loops == k + 1) else { return };
         let zero = self.b.index_literal(self.index, 0);
         let any = self.b.index_compare(Compare::Lt, zero, count);
-        let last = self.before(count);
+        let end = self.iteration_at(behind.axis, count);
+        let last = self.before(end);
         self.b.begin_if(any);
         self.await_behind(behind.loops);
         let group = self.group_of(point, &behind, last, any);

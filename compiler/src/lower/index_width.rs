@@ -405,24 +405,38 @@ fn magnitude(program: &Program, analysed: &Analysed, (padded, read): (&[Expr], &
     match program.algorithm.indices[id as usize] {
         Index::Literal(c) => Expr::constant(i128::from(c).abs()),
         Index::Dim(d) => Expr::var(u32::from(d)),
-        Index::Axis(axis) => {
-            let own = analysed.stage.indices.iter().find(|(a, _)| *a == axis);
-            match own {
-                Some((_, e)) => absolute(e, &|v| {
-                    let root = Family::ROOT.number(v)?;
-                    analysed.stage.domain.roots.get(root).map(|root| padded[*root].clone())
-                }),
-                None => {
-                    // An axis of an inner reduction or of an inlined intermediate.
-                    let declared = &program.algorithm.axes[axis as usize];
-                    go(declared.lower).add(&go(declared.upper))
-                }
-            }
-        }
+        Index::Axis(axis) => of_axis(program, analysed, (padded, read), axis),
         Index::Value(_) => read.clone(),
         Index::Add(a, b) | Index::Sub(a, b) | Index::Min(a, b) | Index::Max(a, b) => go(a).add(&go(b)),
         Index::Mul(a, b) => go(a).mul(&go(b)),
         Index::Div(a, _) => go(a),
         Index::Mod(_, b) => go(b),
+    }
+}
+
+/// The same of an axis.
+fn of_axis(program: &Program, analysed: &Analysed, (padded, read): (&[Expr], &Expr), axis: AxisId) -> Expr {
+    let go = |i| magnitude(program, analysed, (padded, read), i);
+    let own = analysed.stage.indices.iter().find(|(a, _)| *a == axis);
+    match own {
+        Some((_, e)) => absolute(e, &|v| {
+            let root = Family::ROOT.number(v)?;
+            analysed.stage.domain.roots.get(root).map(|root| padded[*root].clone())
+        }),
+        None => {
+            // An axis of an inner reduction or of an inlined intermediate.
+            let declared = &program.algorithm.axes[axis as usize];
+            if program.algorithm.values_of_range(axis).is_empty() {
+                return go(declared.lower).add(&go(declared.upper));
+            }
+            // Where memory decides, of a range that holds this one, over variables for the axes around.
+            let dims = program.dims.len() as Var;
+            let (lower, upper) = expressions::hull(&program.algorithm, declared, &|of| Expr::var(dims + of));
+            let around = |v: Var| {
+                let axis = v.checked_sub(dims)?;
+                Some(of_axis(program, analysed, (padded, read), axis))
+            };
+            absolute(&lower, &around).add(&absolute(&upper, &around))
+        }
     }
 }

@@ -62,6 +62,7 @@ use entry_point::{Input, Variant};
 pub use grid_reduce::blocks;
 use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
+use tilewright_kernel::tensor_map::ENCODED_BYTES;
 
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Kernel, Type};
@@ -106,6 +107,13 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
     let dims = (0..program.dims.len()).map(|d| Argument::Dim(d as u16));
     let workspaces = (0..workspaces).map(|w| Argument::Workspace(w as u16));
     parameters.chain(dims).chain(workspaces).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
+}
+
+/// Bytes that parameters take at most: a word for each that is no map, and the maps after them at their alignment.
+pub fn parameter_bytes(arguments: &[Argument]) -> u64 {
+    let maps = arguments.iter().filter(|argument| matches!(argument, Argument::Map(_))).count() as u64;
+    let words = 8 * (arguments.len() as u64 - maps);
+    if maps == 0 { words } else { words.next_multiple_of(64) + ENCODED_BYTES as u64 * maps }
 }
 
 /// Of what is missing where a workspace or a condition has no size.

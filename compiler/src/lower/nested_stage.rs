@@ -282,8 +282,10 @@ impl<'a> Nest<'a, '_> {
                 self.pipeline(at).advance(self.b, slot, None);
                 self.begin_lifetime(at, slot)
             }
-            false if let Some(variables) = self.continued(at) => vec![Kept::Registers(variables)],
-            false => self.outlives(at).unwrap_or_else(|| self.registers_of(at)),
+            false => match self.continued(at) {
+                Some(variables) => vec![Kept::Registers(variables)],
+                None => self.outlives(at).unwrap_or_else(|| self.registers_of(at)),
+            },
         };
         let instance = Instance { at, stage, memory, around: self.around(point, None) };
         // A thread computes its own only where it comes at all.

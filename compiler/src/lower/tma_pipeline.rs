@@ -204,31 +204,14 @@ impl<'a> Nest<'a, '_> {
         self.b.end_elect();
     }
 
-    /// Starts the copies that this role makes inside `k` loops, and waits for those that it reads; gives copies to
-    /// tensors their buffer.
+    /// Starts the copies that this role makes inside `k` loops, but those that are [late](Self::begin_late), and waits
+    /// for those that it reads; gives copies to tensors their buffer.
     pub(super) fn begin_instances(&mut self, point: &Point, k: usize) {
         if self.around.passes {
             return;
         }
         let parts = self.parts(k);
-        let mut due = Vec::new();
-        let made = parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled());
-        let stages = self.around.stages;
-        let (late, early): (Vec<_>, Vec<_>) = made.partition(|part| is_read_behind(stages, part.copy.staged));
-        for (n, part) in early.iter().chain(&late).copied().enumerate() {
-            // A slot that is handed back later may be waited for only when the others are on their way.
-            if n == early.len() {
-                self.start(&due);
-                due.clear();
-            }
-            let copy = &part.copy;
-            let ahead = self.ahead(part, k);
-            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
-            // What comes so many iterations later takes the slot that the last iteration read.
-            let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
-            due.push(self.due(part, (now, ahead), (point, later), true));
-        }
-        self.start(&due);
+        self.begin_made(point, k, &parts, false);
         for part in parts.iter().filter(|part| !(part.reads && self.is_for_behind(&part.copy, k))).collect::<Vec<_>>() {
             let copy = &part.copy;
             let slot = self.slot(copy);
@@ -244,6 +227,30 @@ impl<'a> Nest<'a, '_> {
             }
             self.hold(copy, slot, point);
         }
+    }
+
+    /// After everything else that this role makes inside `k` loops: starts the copies whose slots are handed back by a
+    /// product that is a block behind. It is over when the next block's scores are under way, which need the rest.
+    pub(super) fn begin_late(&mut self, point: &Point, k: usize) {
+        if !self.around.passes {
+            let parts = self.parts(k);
+            self.begin_made(point, k, &parts, true);
+        }
+    }
+
+    fn begin_made(&mut self, point: &Point, k: usize, parts: &[Part<'a>], are_late: bool) {
+        let stages = self.around.stages;
+        let made = parts.iter().filter(|part| part.makes && part.is_load() && !part.is_refilled());
+        let mut due = Vec::new();
+        for part in made.filter(|part| is_read_behind(stages, part.copy.staged) == are_late) {
+            let copy = &part.copy;
+            let ahead = self.ahead(part, k);
+            let now = (copy.pipeline.slot(self.b), copy.pipeline.parity(self.b).filter(|_| part.is_handed()));
+            // What comes so many iterations later takes the slot that the last iteration read.
+            let later = if ahead > 0 { self.later(point, k, ahead) } else { None };
+            due.push(self.due(part, (now, ahead), (point, later), true));
+        }
+        self.start(&due);
     }
 
     /// From here on the instance of a copy in `slot` is what readers and writers see.

@@ -312,7 +312,10 @@ fn holes(analysed: &Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<Vec<
         let (stage, span) = (stage.name.clone(), mma.span);
         diags.report(ProductHoles { stage, condition, span });
     };
-    if stage.limits.iter().any(|limit| is_of_terms(limit, &stage.domain)) {
+    // Memory may say something else for each element.
+    let algorithm = &stage.program.algorithm;
+    let of_memory = stage.indices.iter().any(|(axis, _)| !algorithm.values_of_range(*axis).is_empty());
+    if of_memory || stage.limits.iter().any(|limit| is_of_terms(limit, &stage.domain)) {
         refuse(None, diags);
         return None;
     }

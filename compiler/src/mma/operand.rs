@@ -376,6 +376,7 @@ impl Tiles<'_> {
             written: staged.layout,
             op: self.mma.span,
             part: "box",
+            crosswise: crosswise([x, k], bytes),
         }
     }
 
@@ -395,8 +396,16 @@ impl Tiles<'_> {
             written: held.layout.written,
             op: self.mma.span,
             part: "split",
+            crosswise: crosswise([x, k], bytes),
         }
     }
+}
+
+/// The bits of an element whose neighbours are rows or columns, where tensor cores read neighbouring terms only: they
+/// transpose 16-bit types and no others.
+fn crosswise([x, k]: [&Along; 2], bytes: i128) -> Option<i128> {
+    let is_run = |along: &Along| along.steps.get(1) == Some(&bytes);
+    (bytes != 2 && is_run(x) && !is_run(k)).then_some(8 * bytes)
 }
 
 /// How tiles of a factor are read.

@@ -46,6 +46,17 @@ pub(super) struct Sites {
     pub axes: Vec<Vec<AxisId>>,
 }
 
+/// What axes are of, which decides where their ranges may begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AxesOf {
+    /// An equation.
+    Equation,
+    /// The terms of a sum, another reduction with a result without terms, or a fold.
+    Terms,
+    /// What an `argmax` or `argmin` looks at: something.
+    Search,
+}
+
 /// What a literal may be taken to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hint {
@@ -110,7 +121,7 @@ impl<'a> Context<'a> {
         let planned = &self.plan.equations[position];
         self.equation = u16::try_from(position).expect("the plan has at most as many equations as fit");
         // A left-hand side is written outermost first, but a range may mention sizes only.
-        let axes = self.axes(&planned.ast.axes, true);
+        let axes = self.axes(&planned.ast.axes, AxesOf::Equation);
         self.check_target_ranks(position);
         let declared: Vec<Option<ElementType>> = planned.parameters.iter().map(|p| self.parameter_type(*p)).collect();
         let values = self.right_hand_side(planned.ast, &declared);
@@ -195,7 +206,7 @@ impl<'a> Context<'a> {
     }
 
     /// Declares axes: each is visible to what follows, to the ranges of later axes too unless they are an equation's.
-    pub fn axes(&mut self, axes: &[ast::AxisDecl], of_equation: bool) -> Vec<AxisId> {
+    pub fn axes(&mut self, axes: &[ast::AxisDecl], of: AxesOf) -> Vec<AxisId> {
         if let Some(extra) = axes.get(LIMIT) {
             self.diags.report(TooMany { what: "axes", limit: LIMIT, span: extra.span });
         }
@@ -205,10 +216,10 @@ impl<'a> Context<'a> {
             let (lower, upper) = match &axis.range {
                 None => (UNKNOWN, UNKNOWN),
                 Some(range) => {
-                    let (start, end) = (self.index(&range.start), self.index(&range.end));
+                    let (start, end) = (self.bound(&range.start), self.bound(&range.end));
                     for (bound, is_end) in [(start, false), (end, true)] {
                         if let Some(bound) = bound {
-                            self.check_bound(&axis.name.text, bound, is_end);
+                            self.check_bound(&axis.name.text, bound, is_end, of);
                         }
                     }
                     let end = end.map(|end| if range.inclusive { self.plus_one(end, range.end.span) } else { end });
@@ -219,7 +230,7 @@ impl<'a> Context<'a> {
             let id = self.nodes.axis(name.to_owned(), lower, upper, axis.name.span);
             ids.push(id);
             // The axes of an equation do not see each other in their ranges.
-            if of_equation {
+            if of == AxesOf::Equation {
                 names.push((name, id, axis.name.span));
             } else {
                 self.declare(name, Local::Axis(id), axis.name.span);

@@ -6,9 +6,10 @@
 use tilewright_kernel::algorithm::{Index, IndexId, ValueId};
 
 use super::Obligation;
-use super::equations::{Context, Hint};
+use super::equations::{AxesOf, Context, Hint};
 use super::names::{Global, Local, plain};
 use crate::diag::codes::{BadIndex, IndexProblem, NotAffine, UnguardedGather};
+use crate::extent::Expr;
 use crate::source::{Span, ast};
 
 /// What an expression is by its form alone.
@@ -185,13 +186,29 @@ impl Context<'_> {
         self.nodes.index(Index::Add(index, one), span)
     }
 
-    /// The bounds of a range are not read from memory.
-    pub fn check_bound(&mut self, axis: &str, bound: IndexId, is_end: bool) {
-        if self.nodes.gathers[bound as usize] {
-            let span = self.nodes.index_spans[bound as usize];
-            self.diags
-                .report(BadIndex { problem: IndexProblem::GatheredBound { axis: axis.to_owned(), is_end }, span });
+    /// A bound of a range: the sides of a minimum or maximum are indices in any case, so that one limits the other.
+    pub fn bound(&mut self, expr: &ast::Expr) -> Option<IndexId> {
+        let ast::ExprKind::Call(call) = &expr.kind else { return self.index(expr) };
+        let Some(node) = extreme(call) else { return self.index(expr) };
+        let sides: Vec<Option<IndexId>> = call.args.iter().map(|side| self.bound(side)).collect();
+        let [Some(a), Some(b)] = sides[..] else { return None };
+        Some(self.nodes.index(node(a, b), expr.span))
+    }
+
+    /// A bound of a range may be read from memory if it is one of terms, and has a limit that is not.
+    pub fn check_bound(&mut self, axis: &str, bound: IndexId, is_end: bool, of: AxesOf) {
+        if !self.nodes.gathers[bound as usize] {
+            return;
         }
+        let axis = axis.to_owned();
+        let problem = match of {
+            AxesOf::Terms if !self.nodes.farthest(bound, is_end, &|_| Expr::constant(0)).is_unknown() => return,
+            AxesOf::Terms => IndexProblem::EndlessBound { axis, is_end },
+            AxesOf::Equation | AxesOf::Search => {
+                IndexProblem::GatheredBound { axis, is_end, is_searched: of == AxesOf::Search }
+            }
+        };
+        self.bad_index(problem, self.nodes.index_spans[bound as usize]);
     }
 
     /// A read whose index is a value must say what it is outside the tensor.

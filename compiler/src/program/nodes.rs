@@ -4,6 +4,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, FoldState, Index, IndexId, Run, Value, ValueId};
 
 use super::Obligation;
+use super::expressions::{self, Farthest};
+use crate::extent::Expr;
 use crate::source::Span;
 
 /// Stands in [`Axis::lower`] and [`Axis::upper`] until the range is inferred.
@@ -63,6 +65,12 @@ impl Nodes {
         self.varies.push(varies);
         self.gathers.push(gathers);
         id(self.indices.len() - 1)
+    }
+
+    /// The greatest value of an index, or the least, with `of` for axes: see [`Farthest`].
+    pub fn farthest(&self, index: IndexId, greatest: bool, of: &dyn Fn(AxisId) -> Expr) -> Expr {
+        let is_unsigned = |value| expressions::is_unsigned(&self.types, value);
+        Farthest { indices: &self.indices, of, is_unsigned: &is_unsigned }.end(index, greatest)
     }
 
     pub fn value(&mut self, node: Value, element: ElementType, span: Span) -> ValueId {

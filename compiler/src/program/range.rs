@@ -117,7 +117,7 @@ impl Infer<'_> {
         for axis in 0..self.states.len() {
             let (lower, upper) = (self.nodes.axes[axis].lower, self.nodes.axes[axis].upper);
             if lower != UNKNOWN && upper != UNKNOWN {
-                let (lower, upper) = (self.expr(lower), self.expr(upper));
+                let (lower, upper) = (self.far_end(lower, false), self.far_end(upper, true));
                 self.states[axis] = State::Known(Range { lower, upper });
                 self.given[axis] = true;
             }

@@ -8,7 +8,7 @@ use tilewright_kernel::algorithm::{Binary, FoldState, Order, Reduction, Value, V
 use tilewright_kernel::{ElementType, dot};
 
 use super::Obligation;
-use super::equations::{Context, Hint};
+use super::equations::{AxesOf, Context, Hint};
 use super::names::{Local, plain};
 use crate::diag::codes::{
     DotShape, DotType, NotSupportedYet, OrderWithoutEffect, Promotion, PromotionProblem, SeveralAxes, TupleUse,
@@ -33,7 +33,8 @@ impl Context<'_> {
             self.diags.report(Promotion { problem: PromotionProblem::NotADot(kind.as_str()), span: promote.span });
         }
         let depth = self.scope.depth();
-        let axes = self.axes(&reduction.axes, false);
+        let is_search = matches!(kind, ast::ReductionKind::Argmax | ast::ReductionKind::Argmin);
+        let axes = self.axes(&reduction.axes, if is_search { AxesOf::Search } else { AxesOf::Terms });
         let (body, operands) = if kind == ast::ReductionKind::Dot {
             self.dot_body(&reduction.body).unzip()
         } else {
@@ -51,7 +52,6 @@ impl Context<'_> {
             ast::ReductionKind::Argmin => Reduction::ArgMin,
             ast::ReductionKind::Sum | ast::ReductionKind::Dot | ast::ReductionKind::Scan => Reduction::Sum,
         };
-        let is_search = matches!(op, Reduction::ArgMax | Reduction::ArgMin);
         if is_search && axes.len() != 1 {
             let extra = reduction.axes.get(1).map_or(span, |a| a.span);
             self.diags.report(SeveralAxes { reduction: kind.as_str(), found: axes.len(), span: extra });
@@ -170,7 +170,7 @@ impl Context<'_> {
         let types: Vec<Option<ElementType>> = init.iter().map(|v| v.map(|v| self.nodes.element(v))).collect();
 
         let depth = self.scope.depth();
-        let axes = self.axes(&fold.axes, false);
+        let axes = self.axes(&fold.axes, AxesOf::Terms);
         let variables = self.bind(&fold.step_state, &types);
         let step = self.next_state(&fold.step, &types);
         self.scope.pop_to(depth);

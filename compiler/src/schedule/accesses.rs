@@ -271,6 +271,10 @@ impl Collector<'_> {
         let is_exposed = self.exposed == Some(id);
         self.in_terms |= is_exposed;
         for axis in &self.program.algorithm.axis_lists[axes.range()] {
+            // What decides the range is read with the terms around.
+            for end in self.program.algorithm.values_of_range(*axis) {
+                self.value(end, &inside)?;
+            }
             let range = expressions::range(self.program, *axis, self.facts, &inside);
             self.never |= expressions::is_never(&range);
             if !is_exposed {

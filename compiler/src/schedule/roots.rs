@@ -1,6 +1,6 @@
 //! The root axes of a stage: what its equation names, and of a reduction what a schedule may name.
 
-use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, IndexId, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Binary, Value, ValueId};
 use tilewright_kernel::{Algorithm, ElementType};
 
 use super::range::{self, Hull};
@@ -10,7 +10,7 @@ use crate::diag::codes::HiddenAxis;
 use crate::domain::{AxisId, AxisKind, Domain, NewAxis, Unit};
 use crate::extent::{Expr, Facts, Family, Var};
 use crate::kernel_ir::Sharing;
-use crate::program::Program;
+use crate::program::{Program, expressions};
 use crate::region::Fit;
 use crate::source::Span;
 use crate::source::ast::{self, Place};
@@ -47,21 +47,26 @@ impl Roots {
     /// A whole axis of the algorithm as a root.
     pub fn add(&mut self, program: &Program, facts: &Facts, axis: AlgorithmAxis, kind: AxisKind) -> Option<()> {
         let algorithm = &program.algorithm;
-        let algorithm::Axis { name, lower, upper } = &algorithm.axes[axis as usize];
-        let end = |index: IndexId| {
+        let declared = &algorithm.axes[axis as usize];
+        let of = |axis: AlgorithmAxis| {
+            self.indices.iter().find(|(a, _)| *a == axis).map_or_else(Expr::unknown, |(_, e)| e.clone())
+        };
+        // What memory decides is asked for each term.
+        let (lower, upper) = expressions::hull(algorithm, declared, &of);
+        let end = |end: Expr| {
             // A root of one iteration is 0.
             let only = |v: Var| {
                 let extent = &self.axes.get(Family::ROOT.number(v)?)?.1;
                 (extent.as_constant() == Some(1)).then(|| Expr::constant(0))
             };
-            Some(facts.normal(&range::over(algorithm, index, &self.indices)?.substitute(&only)))
+            (!end.is_unknown()).then(|| facts.normal(&end.substitute(&only)))
         };
         let extents: Vec<&Expr> = self.axes.iter().map(|(_, extent, _)| extent).collect();
         let index = |lower: &Expr| self.next().add(lower);
-        let Hull { lower, upper, limits } = range::hull(&end(*lower)?, &end(*upper)?, index, &extents)?;
+        let Hull { lower, upper, limits } = range::hull(&end(lower)?, &end(upper)?, index, &extents)?;
         let (lower, upper) = (facts.normal(&lower), facts.normal(&upper));
         self.limits.extend(limits.iter().map(|e| facts.normal(e)));
-        let new = NewAxis { name: name.to_string(), span: program.axis_spans[axis as usize] };
+        let new = NewAxis { name: declared.name.to_string(), span: program.axis_spans[axis as usize] };
         self.indices.push((axis, self.next().add(&lower)));
         self.axes.push((new, upper.sub(&lower), kind));
         Some(())

@@ -117,9 +117,15 @@ driver! {
         with(Machine::context_synchronize)
     }
 
-    /// Not of the driver: bytes allocated, live events, live streams.
-    fn fakeLive(counts: *mut [u64; 3]) -> Status {
+    /// Not of the driver: bytes allocated, live events, live streams, bytes of page-locked memory of the host.
+    fn fakeLive(counts: *mut [u64; 4]) -> Status {
         give(counts, machine().live());
+        SUCCESS
+    }
+
+    /// Not of the driver: copies that were executed, and how many of them between page-locked memory and the device.
+    fn fakeCopies(counts: *mut [u64; 2]) -> Status {
+        give(counts, machine().copies());
         SUCCESS
     }
 }

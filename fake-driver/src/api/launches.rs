@@ -4,15 +4,37 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
 
-use super::{Handle, MULTIPROCESSORS, RESIDENT, give, handle, number, with, with_done};
+use super::{Handle, RESIDENT, give, handle, number, with, with_done};
 use crate::machine::{INVALID_VALUE, Machine, NOT_FOUND, SUCCESS, Status};
 
 /// Options of `cuModuleLoadDataEx`.
+const JIT_INFO_LOG: c_uint = 3;
+const JIT_INFO_LOG_BYTES: c_uint = 4;
 const JIT_ERROR_LOG: c_uint = 5;
 const JIT_ERROR_LOG_BYTES: c_uint = 6;
 
-/// Attribute of functions.
+/// Attributes of functions.
+const LOCAL_BYTES: c_uint = 3;
+const REGISTERS: c_uint = 4;
 const NON_PORTABLE_CLUSTER: c_uint = 14;
+
+/// Registers of a thread, of every kernel.
+const REGISTERS_OF_ALL: c_int = 32;
+
+/// A buffer of the caller for a log: where it is, and its bytes.
+type LogBuffer = (*mut u8, usize);
+
+/// Writes a log, as far as there is room, and a NUL.
+fn write_log((log, room): LogBuffer, message: &str) {
+    let bytes = message.len().min(room.saturating_sub(1));
+    if !log.is_null() && room > 0 {
+        // SAFETY: the caller's buffer has `room` bytes, and `bytes + 1` are not more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(message.as_ptr(), log, bytes);
+            log.add(bytes).write(0);
+        }
+    }
+}
 
 driver! {
     fn cuModuleLoadDataEx(
@@ -24,30 +46,26 @@ driver! {
     ) -> Status {
         // SAFETY: PTX is passed as NUL-terminated text.
         let text = unsafe { CStr::from_ptr(image) }.to_string_lossy();
-        let (mut log, mut room) = (std::ptr::null_mut(), 0);
+        let [mut said, mut errors]: [LogBuffer; 2] = [(std::ptr::null_mut(), 0); 2];
         for i in 0..count as usize {
             // SAFETY: both lists have `count` entries.
             let (option, value) = unsafe { (options.add(i).read(), values.add(i).read()) };
             match option {
-                JIT_ERROR_LOG => log = value.cast::<u8>(),
-                JIT_ERROR_LOG_BYTES => room = value.addr(),
+                JIT_INFO_LOG => said.0 = value.cast::<u8>(),
+                JIT_INFO_LOG_BYTES => said.1 = value.addr(),
+                JIT_ERROR_LOG => errors.0 = value.cast::<u8>(),
+                JIT_ERROR_LOG_BYTES => errors.1 = value.addr(),
                 _ => {}
             }
         }
         with(|machine, _| match machine.load(&text) {
             Ok(loaded) => {
+                write_log(said, &machine.log);
                 give(module, handle(loaded));
                 SUCCESS
             }
             Err((status, message)) => {
-                let bytes = message.len().min(room.saturating_sub(1));
-                if !log.is_null() && room > 0 {
-                    // SAFETY: the caller's buffer has `room` bytes, and `bytes + 1` are not more.
-                    unsafe {
-                        std::ptr::copy_nonoverlapping(message.as_ptr(), log, bytes);
-                        log.add(bytes).write(0);
-                    }
-                }
+                write_log(errors, &message);
                 status
             }
         })
@@ -78,6 +96,17 @@ driver! {
         })
     }
 
+    fn cuFuncGetAttribute(value: *mut c_int, attribute: c_uint, _function: Handle) -> Status {
+        with(|machine, _| {
+            give(value, match attribute {
+                LOCAL_BYTES => machine.local,
+                REGISTERS => REGISTERS_OF_ALL,
+                _ => return INVALID_VALUE,
+            });
+            SUCCESS
+        })
+    }
+
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
         count: *mut c_int,
         _function: Handle,
@@ -96,8 +125,10 @@ driver! {
         if unsafe { &*config }.numAttrs == 0 {
             return INVALID_VALUE;
         }
-        give(count, RESIDENT * MULTIPROCESSORS);
-        SUCCESS
+        with(|machine, _| {
+            give(count, machine.clusters);
+            SUCCESS
+        })
     }
 
     fn cuLaunchKernel(

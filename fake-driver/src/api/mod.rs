@@ -4,13 +4,14 @@
 #![allow(unsafe_code, reason = "a C library")]
 #![allow(non_snake_case, reason = "the names of cuda.h")]
 
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use crate::machine::{INVALID_CONTEXT, Machine, SUCCESS, Status, abort, machine};
 
-/// Multiprocessors of the machine, and blocks that each runs at one time, or clusters: few, so that persistent blocks
-/// take several tiles.
+/// Multiprocessors of the machine, and blocks that each runs at one time: few, so that persistent blocks take several
+/// tiles.
 const MULTIPROCESSORS: c_int = 2;
 const RESIDENT: c_int = 1;
 
@@ -39,6 +40,32 @@ pub(crate) fn copy_from_host(address: usize, bytes: usize) -> Vec<u8> {
 pub(crate) fn copy_to_host(address: usize, bytes: &[u8]) {
     // SAFETY: the caller of `cuMemcpyDtoHAsync` promised that the memory stays valid until the copy is done.
     unsafe { std::ptr::copy(bytes.as_ptr(), std::ptr::with_exposed_provenance_mut(address), bytes.len()) }
+}
+
+/// The layout of page-locked memory.
+fn pages(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, 4096).ok().filter(|_| bytes > 0)
+}
+
+/// Memory of the host, full of what nobody expects; none for 0 bytes and where there is too little.
+fn page_locked(bytes: usize) -> Option<*mut u8> {
+    let layout = pages(bytes)?;
+    // SAFETY: the layout has bytes.
+    let pointer = unsafe { std::alloc::alloc(layout) };
+    if pointer.is_null() {
+        return None;
+    }
+    // SAFETY: as many bytes were allocated.
+    unsafe { pointer.write_bytes(0xa5, bytes) };
+    Some(pointer)
+}
+
+/// Frees what [`page_locked`] gave.
+fn free_page_locked(address: usize, bytes: usize) {
+    if let Some(layout) = pages(bytes) {
+        // SAFETY: the machine knew the address with its bytes, and knows it no longer.
+        unsafe { std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
+    }
 }
 
 /// Stores a result through a pointer of the caller.

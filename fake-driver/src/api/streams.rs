@@ -2,8 +2,8 @@
 
 use std::ffi::{c_uint, c_void};
 
-use super::{Handle, give, handle, number, with, with_done};
-use crate::machine::{SUCCESS, Status};
+use super::{Handle, free_page_locked, give, handle, number, page_locked, with, with_done};
+use crate::machine::{INVALID_VALUE, SUCCESS, Status, machine};
 
 driver! {
     fn cuStreamCreate(stream: *mut Handle, _flags: c_uint) -> Status {
@@ -20,6 +20,24 @@ driver! {
 
     fn cuStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> Status {
         with_done(|machine, context| machine.stream_wait(number(stream), number(event), context))
+    }
+
+    fn cuStreamBeginCapture_v2(stream: Handle, _mode: c_uint) -> Status {
+        with(|machine, context| machine.capture_begin(number(stream), context))
+    }
+
+    fn cuStreamEndCapture(stream: Handle, graph: *mut Handle) -> Status {
+        with(|machine, context| match machine.capture_end(number(stream), context) {
+            Some(captured) => {
+                give(graph, handle(captured));
+                SUCCESS
+            }
+            None => INVALID_VALUE,
+        })
+    }
+
+    fn cuStreamIsCapturing(stream: Handle, status: *mut c_uint) -> Status {
+        with_done(|machine, context| give(status, machine.captures(number(stream), context).into()))
     }
 
     fn cuEventCreate(event: *mut Handle, _flags: c_uint) -> Status {
@@ -94,6 +112,26 @@ driver! {
 
     fn cuMemcpyDtoDAsync_v2(target: u64, source: u64, bytes: usize, stream: Handle) -> Status {
         with_done(|machine, context| machine.copy_between(target, source, bytes, number(stream), context))
+    }
+
+    fn cuMemHostAlloc(pointer: *mut Handle, bytes: usize, flags: c_uint) -> Status {
+        // Portable memory and no other.
+        if flags != 1 {
+            return INVALID_VALUE;
+        }
+        with(|machine, _| {
+            let Some(found) = page_locked(bytes) else { return INVALID_VALUE };
+            machine.host_add(found.expose_provenance(), bytes);
+            give(pointer, found.cast());
+            SUCCESS
+        })
+    }
+
+    /// Memory of the host goes after a fault as well.
+    fn cuMemFreeHost(pointer: Handle) -> Status {
+        let bytes = machine().host_remove(pointer.addr());
+        free_page_locked(pointer.addr(), bytes);
+        SUCCESS
     }
 
     fn cuMemsetD8Async(device: u64, value: u8, bytes: usize, stream: Handle) -> Status {

@@ -74,6 +74,8 @@ struct Stream {
     context: u64,
     queue: VecDeque<Op>,
     destroyed: bool,
+    /// While the stream is captured, what was captured.
+    capture: Option<Vec<(Work, Vec<usize>)>>,
 }
 
 /// A loaded module.
@@ -100,11 +102,18 @@ pub(crate) struct Machine {
     pub(crate) version: i32,
     pub(crate) pools: bool,
     pub(crate) bytes: u64,
+    pub(crate) clusters: i32,
+    pub(crate) local: i32,
+    pub(crate) log: String,
     order: Order,
     random: u64,
     memory: Memory,
     /// Allocated in stream order, and not yet there.
     future: BTreeMap<u64, u64>,
+    /// Bytes of page-locked memory of the host by their address.
+    host: BTreeMap<usize, usize>,
+    /// Copies that were executed, and those of them with page-locked memory.
+    copies: [u64; 2],
     streams: BTreeMap<u64, Stream>,
     /// The recording that each event stands for, if it was recorded, with its context.
     events: BTreeMap<u64, (u64, Option<u64>)>,
@@ -144,6 +153,9 @@ impl Machine {
             version: number("FAKE_CUDA_VERSION", 12080) as i32,
             pools: number("FAKE_CUDA_POOLS", 1) != 0,
             bytes,
+            clusters: number("FAKE_CUDA_CLUSTERS", 2) as i32,
+            local: number("FAKE_CUDA_LOCAL", 0) as i32,
+            log: variable("FAKE_CUDA_LOG").unwrap_or_default(),
             order: match &*order {
                 "early" => Order::Early,
                 "" | "late" => Order::Late,
@@ -152,6 +164,8 @@ impl Machine {
             random: order.parse().unwrap_or(0_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             memory: Memory::new(bytes),
             future: BTreeMap::new(),
+            host: BTreeMap::new(),
+            copies: [0; 2],
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             recorded: BTreeSet::new(),
@@ -182,9 +196,15 @@ impl Machine {
         self.failed
     }
 
-    /// Bytes allocated, events, streams.
-    pub(crate) fn live(&self) -> [u64; 3] {
+    /// Bytes allocated, events, streams, bytes of page-locked memory.
+    pub(crate) fn live(&self) -> [u64; 4] {
         let streams = self.streams.values().filter(|s| !s.destroyed).count();
-        [self.memory.used(), self.events.len() as u64, streams as u64]
+        let host: usize = self.host.values().sum();
+        [self.memory.used(), self.events.len() as u64, streams as u64, host as u64]
+    }
+
+    /// Copies that were executed, and those of them with page-locked memory.
+    pub(crate) fn copies(&self) -> [u64; 2] {
+        self.copies
     }
 }

@@ -7,7 +7,13 @@ use crate::api::{copy_from_host, copy_to_host};
 
 impl Machine {
     pub(super) fn push(&mut self, stream: u64, context: u64, op: Op) {
-        self.stream(stream, context).queue.push_back(op);
+        let queue = self.stream(stream, context);
+        if let Some(nodes) = &mut queue.capture {
+            let Op::Launch(work) = op else { abort("something else than a launch is captured") };
+            let after = nodes.len().checked_sub(1).into_iter().collect();
+            return nodes.push((work, after));
+        }
+        queue.queue.push_back(op);
         match self.order {
             Order::Late => {}
             Order::Early => self.drain(),
@@ -92,11 +98,13 @@ impl Machine {
             Op::Graph(nodes) => self.run_graph(&nodes),
             Op::FromHost(device, host, bytes) => {
                 self.present(device, "a copy");
+                self.count_copy(host, bytes);
                 let copied = self.memory.write(device, &copy_from_host(host, bytes));
                 self.fault(copied.is_err(), ILLEGAL_ADDRESS);
             }
             Op::ToHost(host, device, bytes) => {
                 self.present(device, "a copy");
+                self.count_copy(host, bytes);
                 let mut data = vec![0; bytes];
                 let copied = self.memory.read(device, &mut data);
                 self.fault(copied.is_err(), ILLEGAL_ADDRESS);

@@ -72,9 +72,33 @@ impl Machine {
         }
     }
 
+    /// Launches on the stream become nodes of a graph, one after the other.
+    pub(crate) fn capture_begin(&mut self, stream: u64, context: u64) -> Status {
+        let stream = self.stream(stream, context);
+        if stream.capture.is_some() {
+            return INVALID_VALUE;
+        }
+        stream.capture = Some(Vec::new());
+        SUCCESS
+    }
+
+    /// The graph of a capture that was begun.
+    pub(crate) fn capture_end(&mut self, stream: u64, context: u64) -> Option<u64> {
+        let nodes = self.stream(stream, context).capture.take()?;
+        let graph = self.graph_create();
+        self.graphs.insert(graph, nodes);
+        Some(graph)
+    }
+
+    pub(crate) fn captures(&mut self, stream: u64, context: u64) -> bool {
+        self.stream(stream, context).capture.is_some()
+    }
+
     pub(crate) fn stream_synchronize(&mut self, stream: u64, context: u64) -> Status {
         let key = if stream == 0 { context } else { stream };
-        self.stream(stream, context);
+        if self.stream(stream, context).capture.is_some() {
+            abort("a stream is waited for while it is captured");
+        }
         self.until_empty(key);
         self.failed
     }
@@ -111,6 +135,36 @@ impl Machine {
 
     pub(crate) fn free_async(&mut self, address: u64, stream: u64, context: u64) {
         self.push(stream, context, Op::Free(address));
+    }
+
+    // Memory of the host.
+
+    /// Page-locked memory that the caller has allocated.
+    pub(crate) fn host_add(&mut self, address: usize, bytes: usize) {
+        self.host.insert(address, bytes);
+    }
+
+    /// The bytes of page-locked memory that the caller frees. Nothing may be about to use it.
+    pub(crate) fn host_remove(&mut self, address: usize) -> usize {
+        let Some(bytes) = self.host.remove(&address) else { abort(&format!("{address:#x} is no page-locked memory")) };
+        let uses = |op: &Op| match op {
+            Op::FromHost(_, host, count) | Op::ToHost(host, _, count) => {
+                *host < address + bytes && address < *host + count
+            }
+            _ => false,
+        };
+        if self.failed == SUCCESS && self.streams.values().any(|s| s.queue.iter().any(uses)) {
+            abort("page-locked memory is freed while a copy that uses it is pending");
+        }
+        bytes
+    }
+
+    /// Counts a copy that is executed.
+    pub(super) fn count_copy(&mut self, host: usize, bytes: usize) {
+        let before = self.host.range(..=host).next_back();
+        let is_locked = before.is_some_and(|(base, size)| host + bytes <= base + size);
+        self.copies[0] += 1;
+        self.copies[1] += u64::from(is_locked);
     }
 
     pub(crate) fn copy_in(&mut self, device: u64, host: usize, bytes: usize, stream: u64, context: u64) {

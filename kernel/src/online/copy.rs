@@ -31,17 +31,8 @@ pub fn replaced(algorithm: &mut Algorithm, value: ValueId, with: &[(u32, ValueId
         return value;
     }
     let node = algorithm.values[value as usize];
-    let mut of = |v: ValueId| replaced(algorithm, v, with);
-    let node = match node {
-        Value::Unary(op, a) => Value::Unary(op, of(a)),
-        Value::Cast(a) => Value::Cast(of(a)),
-        Value::Binary(op, a, b) => Value::Binary(op, of(a), of(b)),
-        Value::Compare(op, a, b) => Value::Compare(op, of(a), of(b)),
-        Value::Fma(a, b, c) => Value::Fma(of(a), of(b), of(c)),
-        Value::Select(a, b, c) => Value::Select(of(a), of(b), of(c)),
-        // Nothing else in a term has the variable of an extreme.
-        other => other,
-    };
+    // Nothing but operations of a term has the variable of an extreme.
+    let node = node.of(|v| replaced(algorithm, v, with));
     push(algorithm, node, ty)
 }
 
@@ -137,17 +128,12 @@ impl Copy<'_> {
             Value::CompareIndex(op, a, b) => {
                 Value::CompareIndex(op, self.copied_index(a, env), self.copied_index(b, env))
             }
-            Value::Unary(op, a) => Value::Unary(op, self.value(a, env)),
-            Value::Cast(a) => Value::Cast(self.value(a, env)),
-            Value::Binary(op, a, b) => Value::Binary(op, self.value(a, env), self.value(b, env)),
-            Value::Compare(op, a, b) => Value::Compare(op, self.value(a, env), self.value(b, env)),
-            Value::Fma(a, b, c) => Value::Fma(self.value(a, env), self.value(b, env), self.value(c, env)),
-            Value::Select(a, b, c) => Value::Select(self.value(a, env), self.value(b, env), self.value(c, env)),
             Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => {
                 self.failed.get_or_insert(NoChain::Nested(value));
                 return value;
             }
             Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => return value,
+            operation => operation.of(|v| self.value(v, env)),
         };
         self.origins.push(value);
         push(self.algorithm, node, ty)

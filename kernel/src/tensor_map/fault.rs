@@ -37,6 +37,13 @@ pub enum Fault {
         /// Bytes.
         stride: u64,
     },
+    /// A stride is 0 where there are several elements: all of them would be one.
+    ZeroStride {
+        /// Which one.
+        dimension: usize,
+        /// Elements along it.
+        size: u64,
+    },
     /// A box is 0 or beyond 256.
     Box {
         /// Which one.
@@ -88,6 +95,9 @@ impl std::fmt::Display for Fault {
             Self::StrideLimit { dimension, stride } => {
                 write!(f, "the stride of dimension {dimension} is {stride} bytes; it must be below {STRIDE_LIMIT}")
             }
+            Self::ZeroStride { dimension, size } => {
+                write!(f, "the stride of dimension {dimension} is 0, and it has {size} elements: they would all be one")
+            }
             Self::Box { dimension, box_size } => {
                 write!(f, "the box spans {box_size} elements of dimension {dimension}; it must span 1 to {MAX_BOX}")
             }
@@ -121,6 +131,7 @@ impl Fault {
             Self::Size { dimension, .. }
             | Self::StrideGranule { dimension, .. }
             | Self::StrideLimit { dimension, .. }
+            | Self::ZeroStride { dimension, .. }
             | Self::Box { dimension, .. }
             | Self::ElementStride { dimension, .. } => Some(dimension),
             Self::InnerStride { .. }

@@ -139,6 +139,10 @@ impl TensorMap {
             if d.stride >= STRIDE_LIMIT {
                 return Err(Fault::StrideLimit { dimension, stride: d.stride });
             }
+            // What the driver and the accelerator make of elements that are all one is not confirmed on hardware.
+            if d.stride == 0 && d.size > 1 {
+                return Err(Fault::ZeroStride { dimension, size: d.size });
+            }
         }
         Ok(())
     }
@@ -198,7 +202,7 @@ mod tests {
                         dimension(1 + next(MAX_SIZE), u64::from(format.bytes()), chunk * chunks, 1)
                     }
                     _ => {
-                        let stride = next(STRIDE_LIMIT / GRANULE) * GRANULE;
+                        let stride = (1 + next(STRIDE_LIMIT / GRANULE - 1)) * GRANULE;
                         dimension(1 + next(MAX_SIZE), stride, 1 + next(256) as u32, 1 + next(8) as u32)
                     }
                 })
@@ -237,6 +241,7 @@ mod tests {
             broken(&|m| m.dimensions[1].stride = STRIDE_LIMIT),
             Fault::StrideLimit { dimension: 1, stride: STRIDE_LIMIT }
         );
+        assert_eq!(broken(&|m| m.dimensions[1].stride = 0), Fault::ZeroStride { dimension: 1, size: 500 });
         assert_eq!(broken(&|m| m.dimensions[1].box_size = 0), Fault::Box { dimension: 1, box_size: 0 });
         assert_eq!(broken(&|m| m.dimensions[1].box_size = 257), Fault::Box { dimension: 1, box_size: 257 });
         assert_eq!(broken(&|m| m.dimensions[0].box_size = 30), Fault::InnerBoxGranule { bytes: 120 });
@@ -249,6 +254,10 @@ mod tests {
         let nan_in_integers = |m: &mut TensorMap| (m.format, m.fill) = (Format::I32, Fill::Nan);
         assert_eq!(broken(&nan_in_integers), Fault::NanFill(Format::I32));
         assert_eq!(rows().check(), Ok(()));
+        // Of one element there is no next one.
+        let mut one = rows();
+        (one.dimensions[1].size, one.dimensions[1].stride) = (1, 0);
+        assert_eq!(one.check(), Ok(()));
     }
 
     /// The rows of chunks that the manual draws: chunk c of row r goes to c xor ⌊r / (128 / span)⌋ mod (span / 16).

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys;
+use cudarc::driver::{CudaStream, sys};
 use sys::CUdevice_attribute as Attribute;
 
 use super::call;
@@ -154,13 +154,16 @@ fn set_current(raw: sys::CUcontext) -> Result<()> {
     unsafe { call!(cuCtxSetCurrent(raw)) }
 }
 
-/// A stream of this crate: non-blocking, because work on the legacy stream cannot be captured and serialises others.
+/// A stream: of this crate, then non-blocking, because work on the legacy stream cannot be captured and serialises
+/// others; or of `cudarc`.
 #[derive(Debug)]
 pub(crate) struct Stream {
     raw: sys::CUstream,
     context: sys::CUcontext,
     /// Distinguishes streams; unlike the handle it is never reused.
     pub(crate) id: u64,
+    /// Whose stream it is, if not ours.
+    lender: Option<Arc<CudaStream>>,
 }
 
 // SAFETY: stream handles may be used from any thread of the process.
@@ -171,12 +174,24 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// Needs a current context.
     fn create(context: sys::CUcontext) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut raw = std::ptr::null_mut();
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: writes one handle; a context is current.
         unsafe { call!(cuStreamCreate(&raw mut raw, flags)) }?;
-        Ok(Self { raw, context, id: NEXT.fetch_add(1, Ordering::Relaxed) })
+        Ok(Self { raw, context, id: next_id(), lender: None })
+    }
+
+    /// A stream of `cudarc`, which belongs to `context` and lives as long as this.
+    pub(super) fn lent(context: &Context, stream: Arc<CudaStream>) -> Self {
+        Self { raw: stream.cu_stream(), context: context.raw, id: next_id(), lender: Some(stream) }
+    }
+
+    /// Whether the stream takes work that is then done: one of `cudarc` may be captured.
+    ///
+    /// # Errors
+    /// It is captured, or a failure of the driver.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.lender.is_some() { check_not_captured(self.context, self.raw) } else { Ok(()) }
     }
 
     pub(super) fn raw(&self) -> sys::CUstream {
@@ -185,6 +200,7 @@ impl Stream {
 
     /// Waits on the host for all work of the stream.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        self.check()?;
         set_current(self.context)?;
         // SAFETY: the stream is alive and its context current.
         unsafe { call!(cuStreamSynchronize(self.raw)) }
@@ -192,24 +208,48 @@ impl Stream {
 
     /// Later work of the stream starts after what `event` recorded.
     pub(super) fn wait(&self, event: &Event) -> Result<()> {
+        self.check()?;
         wait_raw(self.raw, event)
     }
 
     /// The same with its time.
     pub(crate) fn record_time(&self) -> Result<Arc<Event>> {
+        self.check()?;
         record_with(self.context, self.raw, sys::CUevent_flags::CU_EVENT_DEFAULT)
     }
 
     /// An event that completes with the work enqueued so far.
     pub(super) fn record(&self) -> Result<Arc<Event>> {
+        self.check()?;
         record_raw(self.context, self.raw)
     }
+}
+
+/// A number that no stream has or had. 0 is none of them.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An error while a stream, which is alive, is captured: what is enqueued then becomes part of a graph and is not done.
+pub(super) fn check_not_captured(context: sys::CUcontext, stream: sys::CUstream) -> Result<()> {
+    set_current(context)?;
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: writes one number; the stream is alive and its context current.
+    unsafe { call!(cuStreamIsCapturing(stream, &raw mut status)) }?;
+    if status == sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+        return Ok(());
+    }
+    let reason = "the stream is being captured; prepare launches before the capture, and add them to it with \
+                  `Prepared::enqueue`"
+        .to_owned();
+    Err(Error::Layout { operation: "stream", reason })
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         // A failure leaves a stream unreleased in a broken context; there is nobody to tell.
-        if set_current(self.context).is_ok() {
+        if self.lender.is_none() && set_current(self.context).is_ok() {
             // SAFETY: the handle is ours and not used again. The driver finishes pending work first.
             let _ = unsafe { sys::cuStreamDestroy_v2(self.raw) };
         }
@@ -258,6 +298,16 @@ impl Event {
         // SAFETY: writes one number; both handles are alive.
         unsafe { call!(cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw)) }?;
         Ok(milliseconds)
+    }
+
+    /// Whether the recorded work is done.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        set_current(self.context)?;
+        // SAFETY: the handle is alive and its context current.
+        match unsafe { sys::cuEventQuery(self.raw) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            status => super::check("cuEventQuery", status).map(|()| true),
+        }
     }
 
     /// Waits on the host for the recorded work.

@@ -10,13 +10,14 @@ use tilewright_kernel::cluster::PORTABLE_CLUSTER;
 use super::call;
 use super::context::{Context, Stream};
 use crate::error::{Error, Result};
+use crate::launch::MachineCode;
 
 /// PTX loaded into a context.
 pub(crate) struct Module {
     ptx: Text,
     raw: sys::CUmodule,
     /// What the driver's assembler had to say.
-    log: String,
+    log: Arc<str>,
 }
 
 // SAFETY: module handles may be used from any thread that has the context current.
@@ -82,7 +83,7 @@ impl Context {
             let code = format!("{status:?} ({})", super::describe(status));
             return Err(Error::Load { kernel: kernel.to_owned(), code, log: text(&errors) });
         }
-        let module = Arc::new(Module { ptx: ptx.clone(), raw, log: text(&info) });
+        let module = Arc::new(Module { ptx: ptx.clone(), raw, log: text(&info).into() });
         modules.push(Arc::clone(&module));
         Ok(module)
     }
@@ -109,7 +110,7 @@ impl Context {
         let status = unsafe { sys::cuModuleGetFunction(&raw mut raw, module.raw, name.as_ptr()) };
         match status {
             sys::CUresult::CUDA_SUCCESS => {}
-            sys::CUresult::CUDA_ERROR_NOT_FOUND => return Err(missing(module.log.clone())),
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => return Err(missing(module.log.to_string())),
             other => return Err(super::failure("cuModuleGetFunction", other)),
         }
         // Above 48 KiB a function must opt in.
@@ -125,7 +126,7 @@ impl Context {
             // SAFETY: as above.
             unsafe { call!(cuFuncSetAttribute(raw, attribute, 1)) }?;
         }
-        Ok(Function { raw, context: Arc::clone(self) })
+        Ok(Function { raw, context: Arc::clone(self), log: Arc::clone(&module.log) })
     }
 }
 
@@ -140,6 +141,8 @@ fn text(buffer: &[u8]) -> String {
 pub(crate) struct Function {
     raw: sys::CUfunction,
     context: Arc<Context>,
+    /// What the assembler said of its module.
+    log: Arc<str>,
 }
 
 // SAFETY: function handles may be used from any thread that has the context current.
@@ -148,6 +151,22 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
+    /// What the assembler made of it.
+    pub(crate) fn machine_code(&self) -> Result<MachineCode> {
+        self.context.bind()?;
+        let attribute = |attribute| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: writes one integer; the function handle is valid.
+            unsafe { call!(cuFuncGetAttribute(&raw mut value, attribute, self.raw)) }?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        Ok(MachineCode {
+            registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            log: self.log.to_string(),
+        })
+    }
+
     /// How many clusters of the function run on the device at one time; without clusters, how many blocks.
     pub(crate) fn resident(&self, threads: u32, (shared_bytes, cluster): (u32, u32)) -> Result<u32> {
         let context = &self.context;

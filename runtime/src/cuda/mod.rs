@@ -15,6 +15,7 @@
 
 mod context;
 mod graph;
+mod host;
 mod interop;
 mod kernel;
 mod memory;
@@ -23,6 +24,7 @@ mod run;
 mod tensor_map;
 
 pub(crate) use context::{Context, Event, Stream};
+pub(crate) use host::HostBlock;
 pub(crate) use interop::{adopt, release};
 pub(crate) use kernel::Call;
 pub(crate) use memory::Block;
@@ -42,8 +44,29 @@ fn check(call: &'static str, result: sys::CUresult) -> Result<()> {
 fn failure(call: &'static str, result: sys::CUresult) -> Error {
     // The derived name is the C name of the constant. The driver's own sentence needs a working driver: it was probed.
     let code = format!("{result:?}");
-    let message = describe(result);
+    let mut message = describe(result);
+    if is_fault(result) {
+        message += "; a kernel that was launched earlier failed, and every call of the device says so from then on";
+    }
     Error::Cuda { call, code, message }
+}
+
+/// Whether a result tells of a fault of a kernel, which the context keeps: whichever call comes next returns it, and
+/// has nothing to do with it.
+fn is_fault(result: sys::CUresult) -> bool {
+    use sys::CUresult as R;
+    matches!(
+        result,
+        R::CUDA_ERROR_ILLEGAL_ADDRESS
+            | R::CUDA_ERROR_MISALIGNED_ADDRESS
+            | R::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | R::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | R::CUDA_ERROR_INVALID_PC
+            | R::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | R::CUDA_ERROR_ASSERT
+            | R::CUDA_ERROR_LAUNCH_TIMEOUT
+            | R::CUDA_ERROR_LAUNCH_FAILED
+    )
 }
 
 /// The driver's description of a result.

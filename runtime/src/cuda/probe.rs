@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use cudarc::driver::sys;
+use libloading::Library;
 
 use crate::error::{Error, Result};
 
@@ -22,7 +23,7 @@ pub(super) struct Driver {
 }
 
 /// Every symbol that this crate calls, but those of the optional groups.
-const REQUIRED: [&str; 37] = [
+const REQUIRED: [&str; 43] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGet",
@@ -36,10 +37,12 @@ const REQUIRED: [&str; 37] = [
     "cuStreamDestroy_v2",
     "cuStreamSynchronize",
     "cuStreamWaitEvent",
+    "cuStreamIsCapturing",
     "cuEventCreate",
     "cuEventRecord",
     "cuEventSynchronize",
     "cuEventQuery",
+    "cuEventElapsedTime",
     "cuEventDestroy_v2",
     "cuMemAlloc_v2",
     "cuMemFree_v2",
@@ -47,11 +50,15 @@ const REQUIRED: [&str; 37] = [
     "cuMemFreeAsync",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemHostAlloc",
+    "cuMemFreeHost",
     "cuMemsetD8Async",
     "cuModuleLoadDataEx",
     "cuModuleGetFunction",
     "cuModuleUnload",
     "cuFuncSetAttribute",
+    "cuFuncGetAttribute",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuLaunchKernel",
     "cuGetErrorName",
@@ -89,8 +96,7 @@ pub(super) fn probe() -> Result<Driver> {
 
 fn find() -> Result<Driver> {
     let none = |reason: String| Error::NoCuda { reason };
-    // SAFETY: loads the driver library if there is one; its initialisers are the vendor's.
-    if !unsafe { sys::is_culib_present() } {
+    if library().is_none() {
         return Err(none("the driver library (libcuda) was not found".to_owned()));
     }
     if let Some(symbol) = REQUIRED.into_iter().find(|s| !has(s)) {
@@ -121,10 +127,23 @@ fn find() -> Result<Driver> {
     })
 }
 
+/// The driver library, if there is one. It is never unloaded.
+///
+/// `cudarc` finds it by these names in this order, among others that no system has, or is linked with it: that depends
+/// on what else is in the program, and here it does not matter.
+fn library() -> Option<&'static Library> {
+    use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    let name = |name: &str, version: &str| format!("{DLL_PREFIX}{name}{DLL_SUFFIX}{version}");
+    let names = || [name("cuda", ""), name("cuda", ".1"), name("nvcuda", "")];
+    // SAFETY: loads the driver library if there is one; its initialisers are the vendor's.
+    LIBRARY.get_or_init(|| names().iter().find_map(|name| unsafe { Library::new(name) }.ok())).as_ref()
+}
+
 /// Whether the driver library has this symbol.
 fn has(symbol: &str) -> bool {
-    // SAFETY: called only after `is_culib_present`; the library is never unloaded, and the pointer is not called.
-    unsafe { sys::culib().get::<*const ()>(symbol.as_bytes()).is_ok() }
+    // SAFETY: the pointer is not called.
+    library().is_some_and(|library| unsafe { library.get::<*const ()>(symbol).is_ok() })
 }
 
 /// 12040 is CUDA 12.4.

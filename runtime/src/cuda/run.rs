@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 
 use cudarc::driver::sys;
 
-use super::context::{Context, Stream};
+use super::context::{Context, Event, Stream};
 use super::graph::{Graph as RawGraph, Node};
 use super::memory::{Block, Uses};
 use crate::device::StreamInner;
@@ -18,13 +18,19 @@ pub(crate) fn run(work: &Work, on: &StreamInner) -> Result<()> {
     // SAFETY: the checks of the launch made the parameters from the kernel's own table, whose types the compiler also
     // gave the entry point; they point into the allocations of `accesses`, which are alive, locked and ordered by
     // `ordered`.
-    ordered(&work.accesses, stream, || unsafe { call.enqueue(stream) })
+    ordered(&work.accesses, stream, || unsafe { call.enqueue(stream) }).map(|_| ())
 }
 
-/// Enqueues work under the locks of what it uses: waits for conflicting uses, enqueues, records.
+/// Enqueues work under the locks of what it uses: waits for conflicting uses, enqueues, records. The event happens when
+/// the work is done.
 ///
 /// `accesses` is sorted and holds each allocation once, so that two threads never wait for each other.
-fn ordered(accesses: &[Access], stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(super) fn ordered(
+    accesses: &[Access],
+    stream: &Stream,
+    enqueue: impl FnOnce() -> Result<()>,
+) -> Result<Arc<Event>> {
+    stream.check()?;
     let blocks: Vec<(&Block, bool)> = accesses.iter().filter_map(|a| Some((a.allocation.cuda()?, a.write))).collect();
     let mut uses: Vec<MutexGuard<'_, Uses>> = blocks.iter().map(|(block, _)| block.lock()).collect();
     for ((block, write), uses) in blocks.iter().zip(&uses) {
@@ -33,15 +39,15 @@ fn ordered(accesses: &[Access], stream: &Stream, enqueue: impl FnOnce() -> Resul
     enqueue()?;
     let noted = stream.record().and_then(|event| {
         let mut each = blocks.iter().zip(&mut uses);
-        each.try_for_each(|((block, write), uses)| block.note(uses, stream, &event, *write))
+        each.try_for_each(|((block, write), uses)| block.note(uses, stream, &event, *write))?;
+        Ok(event)
     });
-    if let Err(error) = noted {
+    if noted.is_err() {
         // The work is on its way and nothing tells others to wait for it: wait here, or else give the memory up.
         let waited = stream.synchronize().is_ok();
         uses.iter_mut().for_each(|u| u.lose(waited));
-        return Err(error);
     }
-    Ok(())
+    noted
 }
 
 /// A graph with what its nodes use.
@@ -67,11 +73,11 @@ impl Graph {
         let stream = on.cuda().ok_or_else(not_cuda)?;
         let raw = &mut self.raw;
         // SAFETY: as in `run`; `accesses` covers every node.
-        ordered(accesses, stream, || unsafe { raw.launch(stream) })
+        ordered(accesses, stream, || unsafe { raw.launch(stream) }).map(|_| ())
     }
 }
 
-fn not_cuda() -> Error {
+pub(super) fn not_cuda() -> Error {
     Error::Layout { operation: "run", reason: "the launch was not prepared for a GPU".to_owned() }
 }
 

@@ -42,7 +42,7 @@ impl Emulator {
 
     /// Clusters of a persistent launch that run at one time.
     pub(crate) fn resident(&self) -> u32 {
-        self.options.resident
+        self.options.resident.max(1)
     }
 
     /// What the last launch did.

@@ -66,6 +66,15 @@ pub enum Error {
         /// Elements of the slice.
         found: usize,
     },
+    /// A tensor of another rank than the one asked for.
+    Rank {
+        /// Its shape.
+        shape: Vec<usize>,
+        /// The rank asked for.
+        expected: usize,
+        /// The rank it has.
+        found: usize,
+    },
     /// An axis that the tensor does not have.
     Axis {
         /// The axis asked for.
@@ -179,6 +188,9 @@ impl fmt::Display for Error {
             }
             Self::Length { shape, expected, found } => {
                 write!(f, "shape {shape:?} has {expected} elements, the slice has {found}")
+            }
+            Self::Rank { shape, expected, found } => {
+                write!(f, "a tensor of shape {shape:?} has rank {found}, not {expected}")
             }
             Self::Axis { axis, rank } => write!(f, "axis {axis} of a tensor of rank {rank}"),
             Self::Range { axis, extent, start, end } => {

@@ -180,6 +180,16 @@ pub enum Reason {
         /// The rule that is broken.
         fault: tilewright_kernel::cluster::ClusterFault,
     },
+    /// The blocks of one cluster never run at one time on this device: together they need more than it has in one
+    /// place.
+    NeverResident {
+        /// Blocks of a cluster, 1 without clusters.
+        cluster: u32,
+        /// Threads of a block.
+        threads: u32,
+        /// Bytes of dynamic shared memory of a block.
+        shared_bytes: u32,
+    },
     /// More threads or shared memory than the device allows.
     Resources {
         /// Which resource.
@@ -320,6 +330,11 @@ impl fmt::Display for Reason {
                 write!(f, "{blocks} blocks are not a multiple of the cluster of {cluster}")
             }
             Self::ClusterSize { fault } => fault.fmt(f),
+            Self::NeverResident { cluster, threads, shared_bytes } => write!(
+                f,
+                "the device runs no cluster of {cluster} blocks with {threads} threads and {shared_bytes} bytes of \
+                 dynamic shared memory each"
+            ),
             Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
             Self::TensorMap { stage, parameter, why } => {
                 write!(f, "`{parameter}` cannot be copied by `{stage}`: {why}")

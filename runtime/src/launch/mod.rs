@@ -6,12 +6,14 @@
 //! | [`check`] | every check, over plain values |
 //! | [`generic`] | the trait of all kernels |
 //! | [`graph`] | several prepared launches as one |
+//! | [`machine_code`] | what the driver's assembler made of a kernel |
 //! | [`workspace`] | memory of launches themselves |
 
 mod argument;
 mod check;
 mod generic;
 mod graph;
+mod machine_code;
 #[cfg(test)]
 mod tests;
 mod workspace;
@@ -26,6 +28,7 @@ pub(crate) use check::byte_range;
 pub(crate) use check::{Passed, check};
 pub use generic::Kernel;
 pub use graph::Graph;
+pub use machine_code::MachineCode;
 use tilewright_kernel::info::{Parameter, ParameterKind};
 use tilewright_kernel::{KernelInfo, List, Text};
 pub(crate) use workspace::{Pool, Workspace};
@@ -246,22 +249,27 @@ impl Work {
 }
 
 /// Blocks of a launch: of a persistent one as many whole clusters as the device runs at one time, and no more than
-/// there are tiles for.
+/// there are tiles for. A cluster of which the device runs none is refused.
 #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "what a block takes, a GPU asks"))]
 fn resident(kernel: &KernelInfo, device: &DeviceInner, (entry, shared_bytes): (&str, u32), blocks: u32) -> Result<u32> {
-    if !kernel.launch.persistent || blocks == 0 {
+    let (cluster, threads) = (kernel.launch.cluster.max(1), kernel.launch.threads);
+    if blocks == 0 || !kernel.launch.persistent && cluster == 1 {
         return Ok(blocks);
     }
     let clusters = match device {
         #[cfg(feature = "cuda")]
         DeviceInner::Cuda(context) => {
-            let shape = (shared_bytes, kernel.launch.cluster.max(1));
-            context.function(&kernel.name, &kernel.ptx.text, entry, shape)?.resident(kernel.launch.threads, shape)?
+            let shape = (shared_bytes, cluster);
+            context.function(&kernel.name, &kernel.ptx.text, entry, shape)?.resident(threads, shape)?
         }
         #[cfg(feature = "emulator")]
         DeviceInner::Emulator(emulator) => emulator.resident(),
     };
-    Ok(clusters.max(1).saturating_mul(kernel.launch.cluster.max(1)).min(blocks))
+    if clusters == 0 {
+        let reason = Reason::NeverResident { cluster, threads, shared_bytes };
+        return Err(Refusal { kernel: kernel.name.to_string(), reason }.into());
+    }
+    Ok(if kernel.launch.persistent { clusters.saturating_mul(cluster).min(blocks) } else { blocks })
 }
 
 /// The device can run the kernel, and every tensor lives there.

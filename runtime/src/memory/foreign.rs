@@ -10,7 +10,7 @@ use crate::tensor::{Layout, TensorMut, TensorRef};
 
 impl Allocation {
     /// Foreign memory that a layout reaches, used in the order of `stream`.
-    fn foreign<T: Element, const R: usize>(stream: &Stream, address: u64, layout: &Layout<R>) -> Self {
+    fn foreign<T: Element, const R: usize>(stream: &Stream, address: u64, layout: &Layout<[usize; R]>) -> Self {
         let device = Arc::clone(&stream.inner().device);
         let bytes = layout.end().saturating_mul(size_of::<T>());
         let storage = match &*device {

@@ -6,6 +6,7 @@
 mod foreign;
 #[cfg(feature = "emulator")]
 mod host;
+mod pinned;
 
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ use crate::error::Result;
 
 #[cfg(feature = "emulator")]
 use host::Buffer;
+#[cfg(feature = "cuda")]
+pub(crate) use pinned::Way;
+pub use pinned::{Pinned, Transfer};
 
 /// A range of device memory.
 #[derive(Debug)]

@@ -73,7 +73,7 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
 /// it is walked.
 ///
 /// # Errors
-/// As [`reference`]; [`Error::Reference`] where so much `work` is not enough.
+/// As [`reference()`]; [`Error::Reference`] where so much `work` is not enough.
 pub fn reference_as_scheduled(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
     evaluate(kernel, arguments, work, &kernel.additions)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_kernel::ElementType;
 
-use super::layout::Layout;
+use super::layout::{Axes, Layout};
 use crate::memory::Allocation;
 
 /// Where the elements of an argument lie.
@@ -17,12 +17,9 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(crate) fn new<const R: usize>(
-        allocation: &'a Arc<Allocation>,
-        layout: &'a Layout<R>,
-        element: ElementType,
-    ) -> Self {
-        Self { allocation, offset: layout.offset, shape: &layout.shape, strides: &layout.strides, element }
+    pub(crate) fn new<A: Axes>(allocation: &'a Arc<Allocation>, layout: &'a Layout<A>, element: ElementType) -> Self {
+        let (shape, strides) = (layout.shape.as_ref(), layout.strides.as_ref());
+        Self { allocation, offset: layout.offset, shape, strides, element }
     }
 }
 
@@ -33,7 +30,8 @@ pub trait Sealed {
 }
 
 /// A tensor that a kernel can read: [`Tensor`](crate::Tensor), [`TensorRef`](crate::TensorRef) or
-/// [`TensorMut`](crate::TensorMut) with elements of type `T` and `R` axes.
+/// [`TensorMut`](crate::TensorMut) with elements of type `T` and `R` axes; or one whose rank is known at run time only,
+/// such as [`DynTensor`](crate::DynTensor), which a launch refuses if it is another one.
 ///
 /// ```compile_fail,E0277
 /// # use tilewright::{Device, EmulatorOptions, Input, Tensor};
@@ -55,7 +53,8 @@ pub trait Sealed {
 )]
 pub trait Input<T, const R: usize>: Sealed {}
 
-/// A tensor that a kernel can write: [`Tensor`](crate::Tensor) or [`TensorMut`](crate::TensorMut).
+/// A tensor that a kernel can write: [`Tensor`](crate::Tensor) or [`TensorMut`](crate::TensorMut), or one of them whose
+/// rank is known at run time only.
 ///
 /// ```compile_fail,E0277
 /// # use tilewright::{Device, EmulatorOptions, Output, Tensor};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::argument::Sealed;
-use super::{Tensor, TensorMut, TensorRef, gather};
+use super::{DynTensor, DynTensorMut, DynTensorRef, Tensor, TensorMut, TensorRef, gather};
 use crate::element::Element;
 
 /// Most elements that are shown, all of them.
@@ -47,16 +47,17 @@ fn axes<T: fmt::Display>(
 }
 
 macro_rules! displayed {
-    ($tensor:ty) => {
+    ($tensor:ty $(, $rank:ident)?) => {
         /// The elements, row by row, after every launch that writes them; of a tensor of more than 256 the first and
         /// the last three along each axis. `{:.2}` formats each element so. An error of the device is shown in their
         /// place.
-        impl<T: Element + fmt::Display, const R: usize> fmt::Display for $tensor {
+        impl<T: Element + fmt::Display $(, const $rank: usize)?> fmt::Display for $tensor {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match gather(&self.parts()) {
+                let parts = self.parts();
+                match gather(&parts) {
                     Ok(bytes) => {
                         let elements = T::decode(&bytes);
-                        axes(f, &elements, (&self.shape(), 0), elements.len() <= ALL)
+                        axes(f, &elements, (parts.shape, 0), elements.len() <= ALL)
                     }
                     Err(error) => write!(f, "({error})"),
                 }
@@ -65,9 +66,12 @@ macro_rules! displayed {
     };
 }
 
-displayed!(Tensor<T, R>);
-displayed!(TensorRef<'_, T, R>);
-displayed!(TensorMut<'_, T, R>);
+displayed!(Tensor<T, R>, R);
+displayed!(TensorRef<'_, T, R>, R);
+displayed!(TensorMut<'_, T, R>, R);
+displayed!(DynTensor<T>);
+displayed!(DynTensorRef<'_, T>);
+displayed!(DynTensorMut<'_, T>);
 
 #[cfg(test)]
 mod tests {

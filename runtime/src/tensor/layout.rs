@@ -4,12 +4,18 @@ use std::ops::{Bound, Range, RangeBounds};
 
 use crate::error::{Error, Result};
 
+/// One number for each axis: an array where the rank is a type, else a vector.
+pub(crate) trait Axes: Clone + AsRef<[usize]> + AsMut<[usize]> {}
+
+impl<const R: usize> Axes for [usize; R] {}
+impl Axes for Vec<usize> {}
+
 /// Offset, shape and strides in elements; strides are never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout<const R: usize> {
+pub(crate) struct Layout<A> {
     pub(crate) offset: usize,
-    pub(crate) shape: [usize; R],
-    pub(crate) strides: [usize; R],
+    pub(crate) shape: A,
+    pub(crate) strides: A,
 }
 
 /// Number of elements of a shape whose bytes fit in memory.
@@ -38,51 +44,80 @@ fn bounds(range: &impl RangeBounds<usize>, extent: usize) -> Range<usize> {
     start..end
 }
 
-impl<const R: usize> Layout<R> {
+/// The trailing axes that are contiguous: (first of them, elements of a run).
+pub(crate) fn run(shape: &[usize], strides: &[usize]) -> (usize, usize) {
+    let mut length = 1_usize;
+    for d in (0..shape.len()).rev() {
+        if shape[d] != 1 && strides[d] != length {
+            return (d + 1, length);
+        }
+        length = length.saturating_mul(shape[d]);
+    }
+    (0, length)
+}
+
+impl<A: Axes> Layout<A> {
     /// Row-major and contiguous; `elements` has accepted the shape.
-    pub(crate) fn row_major(shape: [usize; R]) -> Self {
-        let mut strides = [1; R];
-        for d in (0..R.saturating_sub(1)).rev() {
-            strides[d] = strides[d + 1] * shape[d + 1].max(1);
+    pub(crate) fn row_major(shape: A) -> Self {
+        let mut strides = shape.clone();
+        let mut stride = 1;
+        for (s, &extent) in strides.as_mut().iter_mut().zip(shape.as_ref()).rev() {
+            *s = stride;
+            stride *= extent.max(1);
         }
         Self { offset: 0, shape, strides }
     }
 
+    pub(crate) fn rank(&self) -> usize {
+        self.shape.as_ref().len()
+    }
+
     pub(crate) fn len(&self) -> usize {
         // Saturating here and below: shapes of foreign memory come as they are. Ours were checked by `elements`.
-        self.shape.iter().fold(1, |n, &extent| n.saturating_mul(extent))
+        self.shape.as_ref().iter().fold(1, |n, &extent| n.saturating_mul(extent))
     }
 
     /// One past the largest element offset, 0 if there are no elements.
     pub(crate) fn end(&self) -> usize {
-        if self.shape.contains(&0) {
+        let (shape, strides) = (self.shape.as_ref(), self.strides.as_ref());
+        if shape.contains(&0) {
             return self.offset;
         }
         let reach =
             |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
-        self.shape.iter().zip(&self.strides).fold(self.offset, reach).saturating_add(1)
+        shape.iter().zip(strides).fold(self.offset, reach).saturating_add(1)
+    }
+
+    /// The extent of an axis.
+    pub(crate) fn extent(&self, axis: usize) -> Result<usize> {
+        self.shape.as_ref().get(axis).copied().ok_or_else(|| Error::Axis { axis, rank: self.rank() })
     }
 
     /// The part of an axis.
     pub(crate) fn slice(mut self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self> {
-        let Some(&extent) = self.shape.get(axis) else { return Err(Error::Axis { axis, rank: R }) };
+        let extent = self.extent(axis)?;
         let range = bounds(&range, extent);
         if range.start > range.end || range.end > extent {
             return Err(Error::Range { axis, extent, start: range.start, end: range.end });
         }
-        self.shape[axis] = range.end - range.start;
+        self.shape.as_mut()[axis] = range.end - range.start;
         // An empty part has no first element: its offset stays where it is inside the allocation.
         if range.start < range.end {
-            self.offset = self.offset.saturating_add(range.start.saturating_mul(self.strides[axis]));
+            self.offset = self.offset.saturating_add(range.start.saturating_mul(self.strides.as_ref()[axis]));
         }
         Ok(self)
     }
 
+    /// The two parts of an axis before and from `at`.
+    pub(crate) fn split_at(&self, axis: usize, at: usize) -> Result<(Self, Self)> {
+        Ok((self.clone().slice(axis, 0..at)?, self.clone().slice(axis, at..self.extent(axis)?)?))
+    }
+
     /// The same elements in row-major order under another shape; none if they lie apart.
-    pub(crate) fn reshape<const S: usize>(&self, shape: [usize; S], element_bytes: usize) -> Result<Layout<S>> {
-        let (expected, found) = (elements(&shape, element_bytes)?, self.len());
+    pub(crate) fn reshape<B: Axes>(&self, shape: B, element_bytes: usize) -> Result<Layout<B>> {
+        let (expected, found) = (elements(shape.as_ref(), element_bytes)?, self.len());
         if expected != found {
-            return Err(Error::Length { shape: shape.to_vec(), expected, found });
+            return Err(Error::Length { shape: shape.as_ref().to_vec(), expected, found });
         }
         if self.run().0 > 0 && found > 0 {
             let reason = "the elements of the view lie apart; copy them with `to_tensor`".to_owned();
@@ -93,46 +128,43 @@ impl<const R: usize> Layout<R> {
 
     /// Every `step`-th position of an axis, from the first.
     pub(crate) fn step(mut self, axis: usize, step: usize) -> Result<Self> {
-        let Some(&extent) = self.shape.get(axis) else { return Err(Error::Axis { axis, rank: R }) };
+        let extent = self.extent(axis)?;
         if step == 0 {
             return Err(Error::Layout { operation: "step", reason: "a step is at least 1".to_owned() });
         }
-        self.shape[axis] = extent.div_ceil(step);
+        self.shape.as_mut()[axis] = extent.div_ceil(step);
         // Saturating: a stride that does not fit is never taken, for then the axis keeps one position.
-        self.strides[axis] = self.strides[axis].saturating_mul(step);
+        let stride = &mut self.strides.as_mut()[axis];
+        *stride = stride.saturating_mul(step);
         Ok(self)
     }
 
     /// The axes in another order: axis `d` of the result is axis `axes[d]` of this.
-    pub(crate) fn permute(self, axes: [usize; R]) -> Result<Self> {
-        let mut seen = [false; R];
-        for &axis in &axes {
-            match seen.get_mut(axis) {
-                Some(seen) if !*seen => *seen = true,
-                _ => return Err(Error::Permutation { axes: axes.to_vec() }),
-            }
+    pub(crate) fn permute(self, axes: &[usize]) -> Result<Self> {
+        let rank = self.rank();
+        let mut seen = vec![false; rank];
+        let is_new = |&axis: &usize| axis < rank && !std::mem::replace(&mut seen[axis], true);
+        if axes.len() != rank || !axes.iter().all(is_new) {
+            return Err(Error::Permutation { axes: axes.to_vec() });
         }
-        Ok(Self { offset: self.offset, shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]) })
+        let mut moved = self.clone();
+        for (d, &axis) in axes.iter().enumerate() {
+            moved.shape.as_mut()[d] = self.shape.as_ref()[axis];
+            moved.strides.as_mut()[d] = self.strides.as_ref()[axis];
+        }
+        Ok(moved)
     }
 
     /// The trailing axes that are contiguous: (first of them, elements of a run).
     pub(crate) fn run(&self) -> (usize, usize) {
-        let mut length = 1;
-        for d in (0..R).rev() {
-            if self.shape[d] != 1 && self.strides[d] != length {
-                return (d + 1, length);
-            }
-            length = length.saturating_mul(self.shape[d]);
-        }
-        (0, length)
+        run(self.shape.as_ref(), self.strides.as_ref())
     }
 
     /// Offsets of the runs, in row-major order of the axes before them.
     pub(crate) fn run_offsets(&self) -> Vec<usize> {
         let (axes, length) = self.run();
         let mut offsets = if length == 0 { Vec::new() } else { vec![self.offset] };
-        for d in 0..axes {
-            let (extent, stride) = (self.shape[d], self.strides[d]);
+        for (&extent, &stride) in self.shape.as_ref().iter().zip(self.strides.as_ref()).take(axes) {
             offsets = offsets.iter().flat_map(|&base| (0..extent).map(move |i| base + i * stride)).collect();
         }
         offsets
@@ -156,7 +188,7 @@ mod tests {
     #[test]
     fn slices_and_permutations_name_the_right_elements() {
         let layout = Layout::row_major([4, 5, 6]);
-        let part = layout.slice(1, 1..4).unwrap().slice(2, 2..6).unwrap().permute([2, 0, 1]).unwrap();
+        let part = layout.slice(1, 1..4).unwrap().slice(2, 2..6).unwrap().permute(&[2, 0, 1]).unwrap();
         assert_eq!(part.shape, [4, 4, 3]);
         let mut expected = Vec::new();
         for k in 2..6 {
@@ -199,7 +231,7 @@ mod tests {
         #[expect(clippy::reversed_empty_ranges, reason = "what is tested")]
         let reversed = layout.slice(1, 3..2);
         assert_eq!(reversed, Err(Error::Range { axis: 1, extent: 5, start: 3, end: 2 }));
-        assert_eq!(layout.permute([1, 1]), Err(Error::Permutation { axes: vec![1, 1] }));
-        assert_eq!(layout.permute([0, 2]), Err(Error::Permutation { axes: vec![0, 2] }));
+        assert_eq!(layout.permute(&[1, 1]), Err(Error::Permutation { axes: vec![1, 1] }));
+        assert_eq!(layout.permute(&[0, 2]), Err(Error::Permutation { axes: vec![0, 2] }));
     }
 }

@@ -1,9 +1,12 @@
 //! Tensors: owned, borrowed, strided, foreign; and what makes them arguments of kernels.
 
+mod any_rank;
 mod argument;
 mod display;
 mod dynamic;
 mod layout;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod view;
 
 use std::fmt;
@@ -11,10 +14,11 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+pub use any_rank::{DynTensor, DynTensorMut, DynTensorRef};
 pub use argument::{Input, Output};
 pub(crate) use argument::{Parts, Sealed};
 pub use dynamic::DynamicTensor;
-pub(crate) use layout::{Layout, elements};
+pub(crate) use layout::{Layout, elements, run};
 pub(crate) use view::gather;
 pub use view::{TensorMut, TensorRef};
 
@@ -31,7 +35,7 @@ use crate::memory::Allocation;
 /// launches is gone; none of them needs to be waited for.
 pub struct Tensor<T: Element, const R: usize> {
     allocation: Arc<Allocation>,
-    layout: Layout<R>,
+    layout: Layout<[usize; R]>,
     device: Device,
     element: PhantomData<fn() -> T>,
 }
@@ -230,7 +234,7 @@ impl<T: Element, const R: usize> Tensor<T, R> {
 }
 
 /// The number of elements of a slice fits a shape.
-fn check_length(shape: &[usize], found: usize, element_bytes: usize) -> Result<()> {
+pub(crate) fn check_length(shape: &[usize], found: usize, element_bytes: usize) -> Result<()> {
     let expected = elements(shape, element_bytes)?;
     if found == expected { Ok(()) } else { Err(Error::Length { shape: shape.to_vec(), expected, found }) }
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use super::Tensor;
 use super::argument::{Input, Output, Parts, Sealed};
-use super::layout::Layout;
+use super::layout::{Axes, Layout, run};
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::memory::Allocation;
 
 /// A tensor to read, borrowed for `'m` from an owner: all of it or a part, with the axes in any order.
@@ -38,7 +40,7 @@ use crate::memory::Allocation;
 /// ```
 pub struct TensorRef<'m, T, const R: usize> {
     allocation: Arc<Allocation>,
-    layout: Layout<R>,
+    layout: Layout<[usize; R]>,
     owner: PhantomData<&'m ()>,
     element: PhantomData<fn() -> T>,
 }
@@ -57,7 +59,7 @@ pub struct TensorRef<'m, T, const R: usize> {
 /// ```
 pub struct TensorMut<'m, T, const R: usize> {
     allocation: Arc<Allocation>,
-    layout: Layout<R>,
+    layout: Layout<[usize; R]>,
     owner: PhantomData<&'m mut ()>,
     element: PhantomData<fn() -> T>,
 }
@@ -65,8 +67,13 @@ pub struct TensorMut<'m, T, const R: usize> {
 macro_rules! shared {
     ($view:ident) => {
         impl<T: Element, const R: usize> $view<'_, T, R> {
-            pub(crate) fn new(allocation: Arc<Allocation>, layout: Layout<R>) -> Self {
+            pub(crate) fn new(allocation: Arc<Allocation>, layout: Layout<[usize; R]>) -> Self {
                 Self { allocation, layout, owner: PhantomData, element: PhantomData }
+            }
+
+            /// Where the elements lie.
+            pub(super) fn into_layout(self) -> (Arc<Allocation>, Layout<[usize; R]>) {
+                (self.allocation, self.layout)
             }
 
             /// Part of an axis: `0..4`, `..4`, `2..`, `..=3` or `..`.
@@ -90,7 +97,7 @@ macro_rules! shared {
             /// # Errors
             /// [`Error::Permutation`] unless each axis is named once.
             pub fn permute(self, axes: [usize; R]) -> Result<Self> {
-                Ok(Self { layout: self.layout.permute(axes)?, ..self })
+                Ok(Self { layout: self.layout.permute(&axes)?, ..self })
             }
 
             /// The elements in row-major order of the view's axes, after every launch that writes them.
@@ -121,14 +128,7 @@ macro_rules! shared {
             /// # Errors
             /// Too little memory; a driver failure, among them the error of an earlier launch.
             pub fn to_tensor(&self, device: &Device) -> Result<Tensor<T, R>> {
-                if self.layout.run().0 > 0 {
-                    return Tensor::from_slice(device, &self.to_vec()?, self.layout.shape);
-                }
-                let tensor = Tensor::uninit(device, self.layout.shape)?;
-                let size = size_of::<T>();
-                let (offset, bytes) = (self.layout.offset * size, self.len() * size);
-                tensor.allocation.copy_from(0, &self.allocation, offset, bytes)?;
-                Ok(tensor)
+                copied(&self.parts(), self.layout.shape, device)
             }
 
             /// Extent of each axis, outermost first.
@@ -206,8 +206,7 @@ impl<'m, T: Element, const R: usize> TensorMut<'m, T, R> {
     /// # Errors
     /// [`Error::Axis`], or [`Error::Range`] if `at` lies beyond the axis.
     pub fn split_at(self, axis: usize, at: usize) -> Result<(Self, Self)> {
-        let extent = *self.layout.shape.get(axis).ok_or(Error::Axis { axis, rank: R })?;
-        let (first, second) = (self.layout.slice(axis, 0..at)?, self.layout.slice(axis, at..extent)?);
+        let (first, second) = self.layout.split_at(axis, at)?;
         Ok((Self::new(Arc::clone(&self.allocation), first), Self::new(self.allocation, second)))
     }
 
@@ -226,13 +225,33 @@ impl<'m, T: Element, const R: usize> TensorMut<'m, T, R> {
     /// # Errors
     /// [`Error::Length`]; a driver failure.
     pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
-        super::check_length(&self.layout.shape, elements.len(), size_of::<T>())?;
-        let (_, run) = self.layout.run();
-        for (offset, part) in self.layout.run_offsets().into_iter().zip(elements.chunks_exact(run.max(1))) {
-            self.allocation.write(offset * size_of::<T>(), &T::encode(part))?;
-        }
-        Ok(())
+        scatter(&self.allocation, &self.layout, elements)
     }
+}
+
+/// A row-major copy of a view on a device: on the device, if it is the view's own and the elements have no gaps.
+pub(super) fn copied<T: Element, const R: usize>(
+    view: &Parts<'_>,
+    shape: [usize; R],
+    device: &Device,
+) -> Result<Tensor<T, R>> {
+    if run(view.shape, view.strides).0 > 0 {
+        return Tensor::from_slice(device, &T::decode(&gather(view)?), shape);
+    }
+    let tensor = Tensor::uninit(device, shape)?;
+    let size = size_of::<T>();
+    tensor.allocation.copy_from(0, view.allocation, view.offset * size, tensor.len() * size)?;
+    Ok(tensor)
+}
+
+/// Writes elements, in row-major order, where a layout has them, and no other byte.
+pub(super) fn scatter<T: Element, A: Axes>(allocation: &Allocation, layout: &Layout<A>, elements: &[T]) -> Result<()> {
+    super::check_length(layout.shape.as_ref(), elements.len(), size_of::<T>())?;
+    let (_, run) = layout.run();
+    for (offset, part) in layout.run_offsets().into_iter().zip(elements.chunks_exact(run.max(1))) {
+        allocation.write(offset * size_of::<T>(), &T::encode(part))?;
+    }
+    Ok(())
 }
 
 /// Bytes of a tensor's elements in row-major order.
@@ -247,13 +266,7 @@ pub(crate) fn gather(parts: &Parts<'_>) -> Result<Vec<u8>> {
     let end = parts.shape.iter().zip(parts.strides).fold(1, reach).saturating_mul(size);
     let bytes = parts.allocation.read(parts.offset.saturating_mul(size), end)?;
     let count: usize = parts.shape.iter().product();
-    let mut contiguous = 1;
-    let in_order = parts.shape.iter().zip(parts.strides).rev().all(|(&extent, &stride)| {
-        let fits = extent == 1 || stride == contiguous;
-        contiguous *= extent;
-        fits
-    });
-    if in_order {
+    if run(parts.shape, parts.strides).0 == 0 {
         return Ok(bytes);
     }
     let mut gathered = Vec::with_capacity(count * size);

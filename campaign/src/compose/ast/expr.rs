@@ -203,6 +203,15 @@ pub struct End {
     pub axis: Option<(String, i64)>,
     /// What is added.
     pub plus: Extent,
+    /// What memory says of the end, where that leaves fewer terms.
+    pub memory: Option<Index>,
+}
+
+impl End {
+    /// A number that is known at the launch.
+    pub fn known(plus: Extent) -> Self {
+        Self { axis: None, plus, memory: None }
+    }
 }
 
 /// The ends of a range; the second one is outside.
@@ -225,6 +234,13 @@ pub struct Reduce {
     pub term: Expr,
     /// What goes with it, in some folds.
     pub second: Option<Expr>,
+}
+
+impl Reduce {
+    /// The ends of ranges that are not whole extents.
+    pub fn ends(&self) -> impl Iterator<Item = &End> {
+        self.ranges.iter().flatten().flat_map(|(from, to)| [from, to])
+    }
 }
 
 /// A condition.
@@ -361,19 +377,21 @@ impl Expr {
     /// The tensors and scalars that are read, those of gathered indices included.
     pub fn tensors(&self) -> Vec<&str> {
         let mut found = Vec::new();
-        self.walk(&mut |e| match e {
-            Expr::Scalar(name) => found.push(name.as_str()),
-            Expr::Read(name, indices, _) => {
+        self.walk(&mut |e| {
+            let mut inside: Vec<&Index> = match e {
+                Expr::Read(_, indices, _) => indices.iter().collect(),
+                Expr::Reduce(r) => r.ends().filter_map(|end| end.memory.as_ref()).collect(),
+                _ => Vec::new(),
+            };
+            if let Expr::Scalar(name) | Expr::Read(name, ..) = e {
                 found.push(name.as_str());
-                let mut inside: Vec<&Index> = indices.iter().collect();
-                while let Some(index) = inside.pop() {
-                    if let Index::Gather(name, ..) = index {
-                        found.push(name);
-                    }
-                    inside.extend(index.parts());
-                }
             }
-            _ => {}
+            while let Some(index) = inside.pop() {
+                if let Index::Gather(name, ..) = index {
+                    found.push(name);
+                }
+                inside.extend(index.parts());
+            }
         });
         found
     }

@@ -25,7 +25,16 @@ fn operand(n: i64, ty: Type) -> String {
 }
 
 impl End {
-    fn write(&self) -> String {
+    /// As the start of a range, or its end.
+    fn write(&self, is_end: bool) -> String {
+        let known = self.write_known();
+        match &self.memory {
+            Some(memory) => format!("{}({memory}, {known})", if is_end { "min" } else { "max" }),
+            None => known,
+        }
+    }
+
+    fn write_known(&self) -> String {
         let nothing = super::Extent::default();
         let (axis, times) = match &self.axis {
             None => return self.plus.to_string(),
@@ -43,7 +52,8 @@ impl End {
     /// After `..=`, if that is as short.
     fn included(&self) -> Option<String> {
         let is_next = self.axis.as_ref().is_some_and(|a| a.1 > 0) && self.plus == super::Extent::literal(1);
-        is_next.then(|| Self { axis: self.axis.clone(), plus: super::Extent::default() }.write())
+        let last = Self { axis: self.axis.clone(), ..Self::known(super::Extent::default()) };
+        (is_next && self.memory.is_none()).then(|| last.write_known())
     }
 }
 
@@ -107,8 +117,8 @@ impl Reduce {
     fn write(&self, ty: Type) -> String {
         let axis = |(n, (a, extent)): (usize, &(String, super::Extent))| match self.ranges.get(n) {
             Some(Some((from, to))) => match to.included() {
-                Some(last) => format!("{a} in {}..={last}", from.write()),
-                None => format!("{a} in {}..{}", from.write(), to.write()),
+                Some(last) => format!("{a} in {}..={last}", from.write(false)),
+                None => format!("{a} in {}..{}", from.write(false), to.write(true)),
             },
             _ if self.inferred => a.clone(),
             _ => format!("{a} in 0..{extent}"),

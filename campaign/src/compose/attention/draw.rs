@@ -1,6 +1,6 @@
 //! Random decisions.
 
-use super::{Attention, Copied, Heads, Range, Reader, Roles, Scores, Sum, features};
+use super::{Attention, Copied, Heads, Memory, Of, Range, Reader, Roles, Scores, Sum, features};
 use crate::compose::ast::Type;
 use crate::compose::matrix::Pair;
 use crate::compose::products::Engine;
@@ -40,6 +40,12 @@ fn range(rng: &mut Rng) -> Range {
         88..96 => Range::Window(rng.range(0, 70)),
         _ => Range::Around(rng.range(0, 40)),
     }
+}
+
+fn memory(rng: &mut Rng) -> Memory {
+    let of = *rng.pick(&[Of::Head, Of::Head, Of::Tile, Of::Tile, Of::Row]);
+    let ends = rng.below(3);
+    Memory { of, from: ends != 1, to: ends > 0 }
 }
 
 fn scores(rng: &mut Rng) -> Scores {
@@ -122,6 +128,7 @@ fn draw(rng: &mut Rng) -> Attention {
         sums.clear();
     }
     let before = rng.below(sums.len() + 1);
+    let memory = rng.chance(25).then(|| memory(rng));
     Attention {
         engine,
         ty: if rng.chance(60) { Type::Bf16 } else { Type::F16 },
@@ -134,6 +141,7 @@ fn draw(rng: &mut Rng) -> Attention {
         rows: if rng.chance(10) { 2 } else { 1 },
         units,
         range,
+        memory,
         square: rng.chance(if is_inner { 97 } else { 15 }),
         scores,
         held: [rng.chance(60), rng.chance(60), rng.chance(95)],

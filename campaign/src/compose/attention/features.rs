@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attention, Heads, Range, Reader, Scores, Sum};
+use super::{Attention, Heads, Of, Range, Reader, Scores, Sum};
 use crate::compose::ast::Type;
 use crate::compose::products::Engine;
 
@@ -36,6 +36,11 @@ pub const FEATURES: &[&str] = &[
     "late-causal",
     "window",
     "around-row",
+    "memory-of-head",
+    "memory-of-tile",
+    "memory-of-row",
+    "from-memory",
+    "to-memory",
     "square",
     "plain",
     "scaled",
@@ -110,6 +115,7 @@ const ONE_OF: &[&[&str]] = &[
     &["head-16", "head-64", "head-96", "head-128"],
     &["block-16", "block-odd", "block-128"],
     &["causal", "before-row", "aligned", "late", "late-causal", "window", "around-row"],
+    &["memory-of-head", "memory-of-tile", "memory-of-row"],
     &["plain", "scaled", "inline", "biased", "bias-of-terms", "masked"],
     &["scores-held", "scores-read"],
     &["exponentials-held", "exponentials-read"],
@@ -136,12 +142,12 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("columns-8", &["same-values"], "keys are values"),
     (
         "inline",
-        &["causal", "before-row", "aligned", "late-causal", "window", "around-row"],
+        &["causal", "before-row", "aligned", "late-causal", "window", "around-row", "from-memory", "to-memory"],
         "refused: scores have no equation",
     ),
     (
         "sum-scored",
-        &["causal", "before-row", "aligned", "late-causal", "window", "around-row"],
+        &["causal", "before-row", "aligned", "late-causal", "window", "around-row", "from-memory", "to-memory"],
         "refused: sums multiply by scores",
     ),
 ];
@@ -201,6 +207,13 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
         Range::LateCausal(_) => add(true, "late-causal"),
         Range::Window(_) => add(true, "window"),
         Range::Around(_) => add(true, "around-row"),
+    }
+    if let Some(memory) = attention.memory {
+        add(memory.of == Of::Head, "memory-of-head");
+        add(memory.of == Of::Tile, "memory-of-tile");
+        add(memory.of == Of::Row, "memory-of-row");
+        add(memory.from, "from-memory");
+        add(memory.to, "to-memory");
     }
     add(attention.square, "square");
     let scores = match attention.scores {

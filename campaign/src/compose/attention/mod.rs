@@ -49,6 +49,28 @@ pub enum Range {
     Around(i64),
 }
 
+/// Whose terms memory says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Those of a head, or of all rows.
+    Head,
+    /// Those of the rows of a block.
+    Tile,
+    /// Those of a row.
+    Row,
+}
+
+/// Where memory says that the terms of a range begin, and where they end: either or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Whose.
+    pub of: Of,
+    /// Where they begin.
+    pub from: bool,
+    /// Where they end.
+    pub to: bool,
+}
+
 /// What the extreme is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scores {
@@ -154,6 +176,8 @@ pub struct Attention {
     pub units: i64,
     /// Which terms a row has.
     pub range: Range,
+    /// What memory says of them.
+    pub memory: Option<Memory>,
     /// Whether rows are as many as terms.
     pub square: bool,
     /// What the extreme is of.
@@ -200,6 +224,11 @@ impl Attention {
     /// Threads that multiply.
     pub fn threads(&self) -> i64 {
         32 * self.engine.warps() * self.units
+    }
+
+    /// Whether memory says what the rows of a block have.
+    pub fn is_of_tiles(&self) -> bool {
+        self.memory.is_some_and(|memory| memory.of == Of::Tile)
     }
 
     /// Whether the range of terms depends on the row.

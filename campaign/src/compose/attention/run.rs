@@ -111,6 +111,9 @@ fn sizes(attention: &Attention, turn: usize, rng: &mut Rng) -> Dims {
     if let Heads::Grouped(n) = attention.heads {
         dims.insert("G", (heads + n - 1) / n);
     }
+    if attention.is_of_tiles() {
+        dims.insert("T", (rows + tile - 1) / tile + rng.range(0, 1));
+    }
     dims
 }
 
@@ -246,6 +249,19 @@ fn run(
     Ok(())
 }
 
+/// Where terms begin or end, as memory says it: mostly among the terms, at ends of blocks and beside them.
+fn place_of_term(attention: &Attention, terms: i64, rng: &mut Rng) -> i32 {
+    let block = attention.block * rng.range(0, 3);
+    let place = match rng.below(20) {
+        0 => *rng.pick(&[i64::from(i32::MIN), i64::from(i32::MAX), -1, terms + 1]),
+        1..6 => block + rng.range(-1, 1),
+        6..9 => terms - rng.range(0, 2),
+        9..12 => rng.range(-2, 2),
+        _ => rng.range(0, terms.max(1)),
+    };
+    i32::try_from(place).unwrap_or(i32::MAX)
+}
+
 /// One launch; whether there is something that it was compared with.
 fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng: &mut Rng) -> Result<bool, Failure> {
     let failed = |class: &str| {
@@ -255,6 +271,8 @@ fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng
     let device = Device::emulator(EmulatorOptions::default().seed(rng.bits()));
     let layouts = layouts(info, values).map_err(|e| ("sizes".to_owned(), e.to_string()))?;
     let (mut tensors, mut arguments) = (Vec::new(), Vec::new());
+    let named = info.dims.iter().position(|dim| dim.name == "N").and_then(|n| values.get(n).copied());
+    let terms = attention.literal.or(named).unwrap_or(1);
     for (parameter, layout) in info.parameters.iter().zip(&layouts) {
         let (ParameterKind::Tensor(tensor), Some(layout)) = (&parameter.kind, layout) else { continue };
         let bytes = parameter.element.bytes() as usize;
@@ -266,6 +284,11 @@ fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng
                 let at = [n / columns, n % columns];
                 let number = number(&parameter.name, data, attention.min, at, rng);
                 element.copy_from_slice(&format.from_f64(number).to_le_bytes()[..bytes]);
+            }
+        }
+        if ["from", "to"].contains(&&*parameter.name) {
+            for element in contents.chunks_mut(bytes) {
+                element.copy_from_slice(&place_of_term(attention, terms, rng).to_le_bytes());
             }
         }
         let place = (&*layout.shape, &*layout.strides);

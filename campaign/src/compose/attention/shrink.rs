@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Attention, Heads, Range, Reader, Scores};
+use super::{Attention, Heads, Memory, Of, Range, Reader, Scores};
 use crate::compose::ast::Type;
 use crate::compose::products::Engine;
 
@@ -28,6 +28,10 @@ fn candidates(attention: &Attention) -> Vec<Attention> {
     with(&|a| a.narrow = false);
     with(&|a| a.heads = Heads::One);
     with(&|a| a.same = false);
+    with(&|a| a.memory = None);
+    with(&|a| a.memory = a.memory.map(|m| Memory { of: Of::Head, ..m }));
+    with(&|a| a.memory = a.memory.map(|m| Memory { from: false, to: true, ..m }));
+    with(&|a| a.memory = a.memory.map(|m| Memory { from: true, to: false, ..m }));
     with(&|a| a.range = Range::All);
     with(&|a| a.range = if a.range == Range::All { a.range } else { Range::Causal });
     with(&|a| (a.scores, a.held[0]) = (Scores::Plain, false));

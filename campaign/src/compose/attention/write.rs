@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Attention, Heads, Range, Reader, Scores, Sum};
+use super::{Attention, Heads, Of, Range, Reader, Scores, Sum};
 use crate::compose::products::Engine;
 
 impl Sum {
@@ -68,16 +68,45 @@ impl Attention {
 
     fn range(&self) -> String {
         let [rows, terms] = self.extents();
-        match self.range {
-            Range::All => String::new(),
-            Range::Causal => " in 0..=i".to_owned(),
-            Range::Before => " in 0..i".to_owned(),
-            Range::Aligned => format!(" in 0..{terms} - {rows} + i + 1"),
-            Range::Late(n) => format!(" in {n}..{terms}"),
-            Range::LateCausal(n) => format!(" in {n}..=i"),
-            Range::Window(n) => format!(" in max(0, i - {n})..=i"),
-            Range::Around(n) => format!(" in max(0, i - {n})..min(i + {n}, {terms})"),
-        }
+        let (from, to) = match self.range {
+            Range::All => ("0".to_owned(), terms),
+            Range::Causal => ("0".to_owned(), "i + 1".to_owned()),
+            Range::Before => ("0".to_owned(), "i".to_owned()),
+            Range::Aligned => ("0".to_owned(), format!("{terms} - {rows} + i + 1")),
+            Range::Late(n) => (n.to_string(), terms),
+            Range::LateCausal(n) => (n.to_string(), "i + 1".to_owned()),
+            Range::Window(n) => (format!("max(0, i - {n})"), "i + 1".to_owned()),
+            Range::Around(n) => (format!("max(0, i - {n})"), format!("min(i + {n}, {terms})")),
+        };
+        let Some(memory) = self.memory else {
+            return match to.strip_suffix(" + 1") {
+                _ if self.range == Range::All => String::new(),
+                Some(last) if last == "i" => format!(" in {from}..={last}"),
+                _ => format!(" in {from}..{to}"),
+            };
+        };
+        let at = match (memory.of, self.heads == Heads::One) {
+            (Of::Head, true) => "0".to_owned(),
+            (Of::Head, false) => "h".to_owned(),
+            (Of::Tile, _) => format!("{}i / {}", self.batch(), self.tile()[1]),
+            (Of::Row, _) => format!("{}i", self.batch()),
+        };
+        let from = if memory.from { format!("max(from[{at}], {from})") } else { from };
+        let to = if memory.to { format!("min(to[{at}], {to})") } else { to };
+        format!(" in {from}..{to}")
+    }
+
+    /// What memory says of terms, as parameters.
+    fn of_memory(&self, batch: &str, rows: &str) -> Vec<String> {
+        let Some(memory) = self.memory else { return Vec::new() };
+        let shape = match (memory.of, self.heads == Heads::One) {
+            (Of::Head, true) => "1".to_owned(),
+            (Of::Head, false) => "H".to_owned(),
+            (Of::Tile, _) => format!("{batch}T"),
+            (Of::Row, _) => format!("{batch}{rows}"),
+        };
+        let names = [(memory.from, "from"), (memory.to, "to")];
+        names.iter().filter(|n| n.0).map(|(_, name)| format!("{name}: i32[{shape}]")).collect()
     }
 
     fn signature(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +133,7 @@ impl Attention {
         if self.sums.contains(&Sum::Weighted) {
             inputs.push(format!("w: f32[{terms}]"));
         }
+        inputs.extend(self.of_memory(batch, &rows));
         let output = if self.narrow { ty } else { "f32" };
         let statistics = if self.statistics { format!(", z: f32[{batch}{rows}]") } else { String::new() };
         write!(f, "kernel Attention({}) -> (y: {output}[{batch}{rows}, {width}]{statistics})", inputs.join(", "))?;
@@ -118,6 +148,9 @@ impl Attention {
         }
         if self.is_triangle() && !self.square {
             facts.push(format!("M <= {terms}"));
+        }
+        if self.is_of_tiles() {
+            facts.push(format!("{rows} <= {} * T", self.tile()[1]));
         }
         if let Heads::Grouped(n) = self.heads {
             facts.push(format!("H <= {n} * G"));

@@ -45,6 +45,7 @@ fn shift(value: &mut Expr, axis: &str, by: i64) {
         Expr::Reduce(r) => {
             let ends = r.ranges.iter_mut().flatten().flat_map(|(from, to)| [from, to]);
             for end in ends {
+                end.memory = end.memory.take().map(|index| index.shifted(axis, by));
                 if let Some((_, times)) = end.axis.as_ref().filter(|a| a.0 == axis) {
                     end.plus.plus -= by * times;
                 }

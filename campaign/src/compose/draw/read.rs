@@ -131,7 +131,7 @@ impl Draw<'_> {
 
     /// An index that is read from memory: of one tensor of indices, of one with two axes, or of one that another one
     /// points into.
-    fn gathered(&mut self, axes: &Axes, axis: &str, extent: Extent) -> Index {
+    pub(super) fn gathered(&mut self, axes: &Axes, axis: &str, extent: Extent) -> Index {
         let tensor = |draw: &mut Self, name: &str, extents: &[Extent]| {
             extents.iter().enumerate().for_each(|(n, e)| draw.need(name, n, *e));
             if !draw.indices.contains(&name.to_owned()) {

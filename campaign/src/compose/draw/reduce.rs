@@ -31,7 +31,12 @@ impl Draw<'_> {
             let (outside, name) =
                 (if n == axes.len() { axes.clone() } else { around[..n].to_vec() }, around[n].0.clone());
             let drawn = self.rng.chance(if n == axes.len() { 15 } else { 30 });
-            let range = drawn.then(|| self.range(&outside, &name, around[n].1));
+            let mut range = drawn.then(|| self.range(&outside, &name, around[n].1));
+            if !outside.is_empty() && self.rng.chance(if drawn { 25 } else { 6 }) {
+                let whole = around[n].1;
+                let of_memory = range.get_or_insert(((End::known(Extent::literal(0)), End::known(whole)), whole));
+                self.of_memory(&outside, &mut of_memory.0);
+            }
             ranges.push(range.map(|(range, reach)| {
                 around[n].1 = reach;
                 range
@@ -42,7 +47,7 @@ impl Draw<'_> {
 
     /// A range of an axis that has an extent otherwise, and the extent that it reaches.
     fn range(&mut self, outside: &Axes, name: &str, whole: Extent) -> (Ends, Extent) {
-        let number = |plus: Extent| End { axis: None, plus };
+        let number = End::known;
         let literal = |n: i64| number(Extent::literal(n));
         if outside.is_empty() || self.rng.chance(15) {
             let first = *self.rng.pick(&[1, 1, 2, -1, -2]);
@@ -57,7 +62,7 @@ impl Draw<'_> {
         if self.below.contains(&outer) {
             self.below.push(name.to_owned());
         }
-        let times = |times: i64, plus: Extent| End { axis: Some((outer.clone(), times)), plus };
+        let times = |times: i64, plus: Extent| End { axis: Some((outer.clone(), times)), ..End::known(plus) };
         let at = |plus: i64| times(1, Extent::literal(plus));
         let wide = self.rng.range(1, 3);
         match self.rng.below(13) {
@@ -74,6 +79,20 @@ impl Draw<'_> {
             _ => {
                 self.below.push(name.to_owned());
                 ((at(-wide), at(1)), extent)
+            }
+        }
+    }
+
+    /// Memory says where a range begins, or ends, or both.
+    fn of_memory(&mut self, outside: &Axes, (from, to): &mut Ends) {
+        let ends = self.rng.below(3);
+        for (end, is_drawn) in [(from, ends != 1), (to, ends > 0)] {
+            // Arrays of indices have an element for each index of an axis from 0 on.
+            let whole = |a: &&(String, Extent)| !self.below.contains(&a.0);
+            let all: Vec<(String, Extent)> = outside.iter().filter(whole).cloned().collect();
+            if is_drawn && !all.is_empty() {
+                let (axis, extent) = self.rng.pick(&all).clone();
+                end.memory = Some(self.gathered(&all, &axis, extent));
             }
         }
     }
@@ -114,7 +133,10 @@ impl Draw<'_> {
             return one(Reduction::Dot, of, product, None);
         }
         let mut by = *self.rng.pick(&KINDS);
-        if matches!(by, Reduction::Argmax | Reduction::Argmin) && (inner.len() > 1 || !self.below.is_empty()) {
+        let of_memory = ranges.iter().flatten().any(|(from, to)| from.memory.is_some() || to.memory.is_some());
+        if matches!(by, Reduction::Argmax | Reduction::Argmin)
+            && (inner.len() > 1 || !self.below.is_empty() || of_memory)
+        {
             by = Reduction::Max;
         }
         self.demand_terms(by, inner[0].1);

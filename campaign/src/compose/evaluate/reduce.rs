@@ -5,20 +5,27 @@ use crate::compose::ast::{End, Expr, Number, Reduce, Reduction, States, Type};
 
 impl<'a> Evaluation<'a> {
     /// The points of a reduction in ascending order; a range may follow from axes around, and from those in front.
-    fn run(&self, r: &Reduce) -> Result<Vec<Vec<i64>>, Fault> {
+    fn run(&mut self, r: &'a Reduce) -> Result<Vec<Vec<i64>>, Fault> {
         let mut points = vec![Vec::new()];
         for (n, (_, extent)) in r.axes.iter().enumerate() {
             let mut longer = Vec::new();
             for point in points {
-                let end = |end: &End| -> Result<i64, Fault> {
-                    let Some((axis, times)) = &end.axis else { return Ok(end.plus.at(self.dims)) };
-                    let own = r.axes[..n].iter().position(|a| a.0 == *axis).and_then(|at| point.get(at).copied());
-                    Ok(times * own.map_or_else(|| self.axis(axis), Ok)? + end.plus.at(self.dims))
+                // What memory says may be of the axes in front, too.
+                let depth = self.axes.len();
+                self.axes.extend(r.axes[..n].iter().map(|a| a.0.as_str()).zip(point.iter().copied()));
+                let end = |end: &'a End| -> Result<(i64, Option<i64>), Fault> {
+                    let memory = end.memory.as_ref().map(|index| self.index(index)).transpose()?;
+                    let Some((axis, times)) = &end.axis else { return Ok((end.plus.at(self.dims), memory)) };
+                    Ok((times * self.axis(axis)? + end.plus.at(self.dims), memory))
                 };
                 let (from, to) = match r.ranges.get(n) {
-                    Some(Some((from, to))) => (end(from)?, end(to)?),
+                    Some(Some((from, to))) => {
+                        let ((from, start), (to, stop)) = (end(from)?, end(to)?);
+                        (start.map_or(from, |start| start.max(from)), stop.map_or(to, |stop| stop.min(to)))
+                    }
                     _ => (0, extent.at(self.dims)),
                 };
+                self.axes.truncate(depth);
                 longer.extend((from..to).map(|at| point.iter().copied().chain([at]).collect()));
             }
             points = longer;
@@ -52,6 +59,7 @@ impl<'a> Evaluation<'a> {
         let zero = ty.number(0);
         let above = |t: &Number| t.compare(">", r.of.number(0));
         let one_if = |is: bool| ty.number(i64::from(is));
+        let points = matches!(r.by, Reduction::Argmax | Reduction::Argmin).then(|| self.run(r)).transpose()?;
         // The index of the first one that no other is better than; the first NaN wins.
         let best = |op: &str| {
             let is_nan = |t: &Number| t.float().is_nan();
@@ -61,7 +69,7 @@ impl<'a> Evaluation<'a> {
                     best = at;
                 }
             }
-            let first = self.run(r).ok().and_then(|points| Some(*points.get(best)?.first()?)).unwrap_or(0);
+            let first = points.as_ref().and_then(|points| Some(*points.get(best)?.first()?)).unwrap_or(0);
             arithmetic::cast(Number::Int(first.into()), ty)
         };
         match r.by {

@@ -95,6 +95,8 @@ fn reduction(equation: &Equation, r: &Reduce, found: &mut Found) {
         add(found, ends().any(|a| a.1 != 1), "range-scaled");
         add(found, ends().any(|a| r.axes.iter().any(|own| own.0 == a.0)), "range-nested");
         add(found, from.plus.times == [0; 3] && from.plus.plus < 0, "range-below");
+        add(found, from.memory.is_some(), "range-from-memory");
+        add(found, to.memory.is_some(), "range-to-memory");
     }
     let mut nested = false;
     r.term.walk(&mut |e| nested |= matches!(e, Expr::Reduce(_)));

@@ -124,6 +124,8 @@ pub const FEATURES: &[&str] = &[
     "range-literal",
     "range-scaled",
     "range-nested",
+    "range-from-memory",
+    "range-to-memory",
     "range-below",
     "reduce-two-axes",
     "two-reductions",

@@ -61,9 +61,8 @@ impl Product {
         if let Expr::Reduce(reduce) = &mut dot
             && self.fewer
         {
-            let end = |plus: Extent| End { axis: None, plus };
             let fewer = Extent { plus: lengths[2].plus - 8, ..lengths[2] };
-            reduce.ranges = vec![Some((end(Extent::literal(0)), end(fewer)))];
+            reduce.ranges = vec![Some((End::known(Extent::literal(0)), End::known(fewer)))];
         }
         dot
     }

@@ -7,7 +7,9 @@ use crate::source::Span;
 
 row! {
     /// An index is an integer without an element type: axes, sizes, literals, `+ - * / %`, and integer values that are
-    /// read from memory. `/` and `%` round down and need a positive divisor.
+    /// read from memory. `/` and `%` round down and need a positive divisor. A range of terms may begin and end where
+    /// memory says, with a limit that is known at the launch, `sum(|j in 0..min(len[i], N)| x[i, j])`; ranges of
+    /// equations, and of `argmax` and `argmin`, may not.
     ///
     /// ## Wrong
     ///
@@ -44,12 +46,21 @@ pub enum IndexProblem {
     TooLarge(u64),
     /// A divisor that is not positive.
     Divisor(i64),
-    /// A bound of a range that is read from memory.
+    /// A bound of a range of terms that is read from memory, and may be anything.
+    EndlessBound {
+        /// The axis with the range.
+        axis: String,
+        /// Whether it is where the range ends.
+        is_end: bool,
+    },
+    /// A bound that is read from memory, of a range that has to be known at the launch.
     GatheredBound {
         /// The axis with the range.
         axis: String,
         /// Whether it is where the range ends.
         is_end: bool,
+        /// Whether an `argmax` or `argmin` searches the range; else it is that of an equation's axis.
+        is_searched: bool,
     },
 }
 
@@ -82,9 +93,18 @@ impl IntoDiagnostic for BadIndex {
             IndexProblem::TooLarge(value) => new(format!("the index {value} is larger than 2^63 - 1")),
             IndexProblem::Divisor(value) => new(format!("an index is divided by {value}"))
                 .note("`/` and `%` of indices round down and need a positive divisor"),
-            IndexProblem::GatheredBound { axis, is_end } => {
+            IndexProblem::EndlessBound { axis, is_end } => {
+                let (limit, verb) = if is_end { ("min(…, N)", "end") } else { ("max(0, …)", "begin") };
+                new(format!("a bound of `{axis}` is read from memory, and may be anything"))
+                    .help(format!("say where `{axis}` may {verb}: `{limit}`, with the size of what it indexes"))
+            }
+            IndexProblem::GatheredBound { axis, is_end, is_searched } => {
                 let than = if is_end { "<" } else { ">=" };
-                new(format!("a bound of `{axis}` is read from memory")).help(format!(
+                let why = match is_searched {
+                    true => "`argmax` and `argmin` find something: their range is known at the launch",
+                    false => "which elements a tensor has is known at the launch",
+                };
+                new(format!("a bound of `{axis}` is read from memory")).note(why).help(format!(
                     "let `{axis}` range over the whole dimension, and compare it with the bound: \
                      `if {axis} {than} … {{ … }} else {{ … }}`"
                 ))

@@ -5,8 +5,9 @@ use crate::source::Span;
 
 row! {
     /// A kernel has at most 1024 parameters, sizes, equations, and axes of one left-hand side or reduction: more would
-    /// make the checks slow. The message names what there is too much of. No kernel that a person writes comes near; a
-    /// generated one should be cut into several.
+    /// make the checks slow. Its parameters take at most 32764 bytes, 128 of them for the tensor map of each copy. The
+    /// message names what there is too much of. No kernel that a person writes comes near; a generated one should be
+    /// cut into several.
     TW0131 "too-many" Error "more of something than a kernel can have"
 }
 

@@ -114,10 +114,12 @@ impl IntoDiagnostic for NoZeroFill {
                 prefix(&dims)
             ));
         }
-        if let Some((axis, _, _)) = &strided {
-            diagnostic = diagnostic
-                .help(format!("tile `{axis}` by a stride that divides its box, or box it by a multiple of its stride"));
+        let without = "remove `fill zero`: readers never look into holes";
+        match &strided {
+            Some((axis, _, _)) => diagnostic
+                .help(format!("tile `{axis}` by a stride that divides its box, or box it by a multiple of its stride"))
+                .change(Change::RemoveOp(span), format!("or {without}")),
+            None => diagnostic.change(Change::RemoveOp(span), without),
         }
-        diagnostic.change(Change::RemoveOp(span), "or remove `fill zero`: readers never look into holes")
     }
 }

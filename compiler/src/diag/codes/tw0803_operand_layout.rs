@@ -72,17 +72,26 @@ pub struct OperandLayout {
     pub op: Span,
     /// The op that makes runs shorter.
     pub part: &'static str,
+    /// The bits of an element, if rows or columns are neighbours, and tensor cores read terms of such a type only as
+    /// neighbours.
+    pub crosswise: Option<i128>,
 }
 
 impl IntoDiagnostic for OperandLayout {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, instead, run, written, op, part } = self;
+        let Self { copy, instead, run, written, op, part, crosswise } = self;
         let span = written.unwrap_or(op);
         let found = Diagnostic::new(Code::TW0803, span, format!("tensor cores cannot read `{copy}` in this layout"))
-            .label(op, "read here")
-            .note(format!(
-                "a run of {run} bytes needs a swizzle of as many; without one, groups of 8 rows of 16 bytes are in one piece"
-            ));
+            .label(op, "read here");
+        if let Some(bits) = crosswise {
+            return found
+                .note(format!("its neighbours are rows or columns; of {bits}-bit types tensor cores read neighbouring terms"))
+                .help(format!("let terms be the last axis of the tensor of `{copy}`"))
+                .help("or convert the factor to a 16-bit type, of which they read both");
+        }
+        let found = found.note(format!(
+            "a run of {run} bytes needs a swizzle of as many; without one, groups of 8 rows of 16 bytes are in one piece"
+        ));
         match instead {
             Some(instead) => {
                 let help = format!("write `{instead};`");

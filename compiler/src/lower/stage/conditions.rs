@@ -165,7 +165,7 @@ impl Nest<'_, '_> {
     }
 
     /// Whether the number of a thread is no part of an expression over the roots, or over other axes.
-    fn is_of_all(&self, e: &Expr) -> bool {
+    pub(super) fn is_of_all(&self, e: &Expr) -> bool {
         let domain = &self.stage.domain;
         !e.vars().into_iter().filter_map(|v| domain.axis_of(v)).any(|axis| self.of_threads[axis])
     }

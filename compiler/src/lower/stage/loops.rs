@@ -37,6 +37,7 @@ impl Nest<'_, '_> {
         if first {
             self.begin_instances(point, k);
             alone = self.begin_stages(point, k);
+            self.begin_late(point, k);
         }
         let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
         let later = !storing && (reduces || self.gathers(k + 1, goal));
@@ -107,17 +108,22 @@ impl Nest<'_, '_> {
             Binding::Unroll(Some(by)) if !inside && !registers => self.partly(point, k, goal, axis, &extent, by),
             _ if inside || registers => self.unrolled(point, k, goal, axis, &extent, inside),
             _ => {
-                let count = self.size(&extent);
+                let all = self.size(&extent);
+                let narrowed = self.narrowed(point, k, goal, all);
+                let count = narrowed.map_or(all, |narrowed| narrowed.count);
+                self.narrowed.extend(narrowed);
                 self.begin_behind(k);
                 self.fill_rings(point, k, count);
                 self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);
+                let at = self.iteration_at(axis, at);
                 self.enter(point, k, goal, axis, at, Vec::new());
                 self.b.end_loop();
                 if goal == Goal::Accumulate {
                     self.end_products(k, count);
                     self.end_behind(point, k, count);
                 }
+                self.narrowed.retain(|narrowed| narrowed.axis != axis);
             }
         }
     }
@@ -134,7 +140,7 @@ impl Nest<'_, '_> {
     pub(in crate::lower) fn iteration(&mut self, axis: AxisId, number: u32, count: ValueId) -> Iteration {
         let value = self.b.index_literal(self.index, number.into());
         let exists = self.b.index_compare(Compare::Lt, value, count);
-        Iteration { axis, value, exists }
+        Iteration { axis, value: self.iteration_at(axis, value), exists }
     }
 
     /// The iteration that comes so many after the present one, of the loop around position `k`; none if there is no
@@ -142,8 +148,11 @@ impl Nest<'_, '_> {
     pub(in crate::lower) fn later(&mut self, point: &Point, k: usize, ahead: u32) -> Option<Iteration> {
         let axis = *self.sequence.get(k.checked_sub(1)?)?;
         let now = point.values[axis]?;
-        let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
-        let count = self.size(&extent);
+        let narrowed = self.narrowed.iter().find(|narrowed| narrowed.axis == axis).copied();
+        let count = match narrowed {
+            Some(narrowed) => self.iteration_at(axis, narrowed.count),
+            None => self.size(&self.facts.normal(&self.stage.domain.axes[axis].extent)),
+        };
         let ahead = self.b.index_literal(self.index, ahead.into());
         // No sum that could pass what an index can be.
         let most = self.b.index_sub(count, ahead);

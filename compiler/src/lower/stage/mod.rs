@@ -6,6 +6,8 @@
 
 mod conditions;
 mod loops;
+mod mask;
+mod narrowed;
 mod online;
 mod raster;
 mod reduce;
@@ -20,6 +22,7 @@ use std::rc::Rc;
 use tilewright_sorted::SortedMap;
 
 use conditions::Condition;
+use narrowed::Narrowed;
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
 use crate::domain::AxisId;
@@ -88,6 +91,8 @@ pub(super) struct Nest<'a, 'b> {
     follows: Option<online::Follows>,
     /// What they are multiplied with, if blocks of terms are taken in.
     corrections: online::Corrections,
+    /// Loops around that have the iterations with terms alone.
+    narrowed: Vec<Narrowed>,
     /// The product that is a block behind in the loop around.
     pub(super) behind: Option<InLoop>,
     /// Scores are replaced: whether one stays, and the score of no term.
@@ -197,7 +202,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         // Others may stand there, too, for readers of other units.
         instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
         not_here: not_here.collect(),
-        known: online::known(program, stages, around.staged),
+        known: mask::known(program, stages, around.staged),
         in_product: false,
         literals: Vec::new(),
         indices: SortedMap::new(),
@@ -243,6 +248,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         accumulators: Vec::new(),
         follows: None,
         corrections: Vec::new(),
+        narrowed: Vec::new(),
         behind: None,
         masking: None,
         of_registers: None,

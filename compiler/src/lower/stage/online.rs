@@ -14,19 +14,18 @@
 //!
 //! Elements with the same extreme have one variable for it, and for the sums that are like it.
 
-use tilewright_kernel::algorithm::{Binary, Compare, Value, ValueId as AlgorithmValue};
+use tilewright_kernel::algorithm::{Binary, Value, ValueId as AlgorithmValue};
 
-use super::{Around, Goal, Nest, Point};
+use super::{Goal, Nest, Point};
 use crate::domain::AxisId;
-use crate::extent::{Expr, Family, Var};
-use crate::kernel_ir::{Builder, ValueId, VariableId};
+use crate::extent::Expr;
+use crate::kernel_ir::{ValueId, VariableId};
 use crate::lower::arithmetic::Emit;
 use crate::lower::defect::Defect;
 use crate::lower::product;
 use crate::lower::value::{Accumulator, Scope};
 use crate::plan::Analysed;
-use crate::program::{Blocks, Masked, Online, Program, expressions};
-use crate::schedule::extreme;
+use crate::program::{Blocks, Online, expressions};
 
 /// What is done with the terms of a block.
 pub(super) enum Follows {
@@ -45,126 +44,7 @@ pub(super) enum Follows {
 /// The corrections of a row: its variable of the extreme, and the factor of each sum.
 pub(super) type Corrections = Vec<(VariableId, Vec<VariableId>)>;
 
-/// Which scores are masked by the stage that computes them, a product in this entry point.
-fn masked<'a>(program: &'a Program, stages: &'a [Analysed], staged: bool) -> impl Iterator<Item = Masked> + 'a {
-    let all = program.online.iter().filter_map(|online| online.blocks.as_ref()?.masked);
-    all.filter(move |masked| {
-        let mut own = stages.iter().filter(|s| s.stage.equation == usize::from(masked.scores)).peekable();
-        own.peek().is_some() && own.all(|s| s.stage.product.is_some() && product::is_computed(s, staged))
-    })
-}
-
-/// Conditions that hold where scores are read: they were masked.
-pub(super) fn known(program: &Program, stages: &[Analysed], staged: bool) -> Vec<AlgorithmValue> {
-    masked(program, stages, staged).map(|masked| masked.of_readers).collect()
-}
-
 impl Nest<'_, '_> {
-    /// Scores of no term are replaced, in blocks that have some.
-    pub(super) fn mask_scores(&mut self, point: &Point, k: usize) {
-        let Around { stages, staged, .. } = self.around;
-        let own = masked(self.program, stages, staged).find(|m| usize::from(m.scores) == self.stage.equation);
-        let Some(own) = own else { return };
-        let is_ragged = self.is_beside_some(own.of_scores);
-        let opened = is_ragged.map(|ragged| {
-            // A first block that is written out on its own is masked in any case: there the branch costs more, since
-            // the assembler keeps nothing in registers of a warp behind it.
-            let apart = self.around.behind.and_then(|group| group.later_than_first(self.own));
-            let ragged = match apart {
-                Some(later) => {
-                    let is_first = self.b.not(later);
-                    self.b.binary(Binary::Or, ragged, is_first)
-                }
-                None => ragged,
-            };
-            self.b.begin_rare_if(ragged);
-        });
-        self.masking = Some((own.of_scores, own.none));
-        self.descend(point, k, Goal::Store);
-        self.masking = None;
-        if opened.is_some() {
-            self.b.end_if();
-        }
-    }
-
-    /// Whether a score of an instance may be of no term; none if that is not known to be at the ends of loops.
-    fn is_beside_some(&mut self, inside: AlgorithmValue) -> Option<ValueId> {
-        match self.program.algorithm.values[inside as usize] {
-            // The start of a range comes first: the loop is cut there before it is cut at the end.
-            Value::Binary(Binary::And, start, end) => {
-                let (start, end) = (self.is_past_some(start)?, self.is_past_some(end)?);
-                Some(self.b.binary(Binary::Or, start, end))
-            }
-            _ => self.is_past_some(inside),
-        }
-    }
-
-    /// Whether a comparison i < n of indices fails for some element of an instance; none if that is not known to be at
-    /// the ends of loops. Where iterations of a loop around differ in i or n by a constant, that loop is cut where the
-    /// first comes in which it fails, or does not.
-    fn is_past_some(&mut self, condition: AlgorithmValue) -> Option<ValueId> {
-        let Value::CompareIndex(_, index, end) = self.program.algorithm.values[condition as usize] else { return None };
-        let of = self.scope_of_leaves();
-        let domain = &self.stage.domain;
-        let extents: Vec<Expr> =
-            domain.leaves.iter().map(|leaf| self.facts.normal(&domain.axes[*leaf].extent)).collect();
-        let extent = |v: Var| extents.get((v as usize).checked_sub(self.facts.dims())?);
-        let [index, end] = [index, end].map(|id| expressions::index(self.program, id, &of));
-        let greatest = self.facts.normal(&extreme(&index, true, &extent)?);
-        let least = self.facts.normal(&extreme(&end, false, &extent)?);
-        if greatest.is_unknown() || least.is_unknown() {
-            return None;
-        }
-        if let Some((at, cut)) = self.first_at_least(&greatest, &least) {
-            return Some(self.b.cut_loop(at, cut));
-        }
-        if let Some((at, cut)) = self.first_at_least(&least, &greatest.add(&Expr::constant(1))) {
-            let is_behind = self.b.cut_loop(at, cut);
-            return Some(self.b.not(is_behind));
-        }
-        let (greatest, least) = (self.size(&greatest), self.size(&least));
-        Some(self.b.index_compare(Compare::Ge, greatest, least))
-    }
-
-    /// The index i of a loop around and its first iteration in which `e` is at least `least`: if `e` is step·i + first,
-    /// with first ≥ 0, so that nothing that is computed here is above `least`.
-    fn first_at_least(&mut self, e: &Expr, least: &Expr) -> Option<(ValueId, ValueId)> {
-        let ty = self.index;
-        // The loops around are dimensions here.
-        let of_loop = |b: &mut Builder, v: Var| {
-            let value = Family::is_size(v).then(|| b.dim(v as u16, ty))?;
-            b.is_loop_index(value).then_some((v, value))
-        };
-        let (var, at) = e.vars().into_iter().find_map(|v| of_loop(self.b, v))?;
-        let own = Expr::var(var);
-        let own = own.terms().first()?;
-        let step = e.terms().iter().find(|term| term.atoms == own.atoms)?.coefficient;
-        let first = self.facts.normal(&e.sub(&Expr::var(var).scale(step)));
-        if step < 1 || [&first, least].into_iter().any(|e| e.vars().contains(&var)) {
-            return None;
-        }
-        // step·i + first ≥ least just if i ≥ (least − first) / step, rounded up: by a first that is larger where there
-        // is room for it, and else without the sum that may be above `least`.
-        let less = self.facts.normal(&first.sub(&Expr::constant(step - 1)));
-        let has_room = |e: &Expr| self.facts.lower_bound(e).is_some_and(|low| low >= 0);
-        let is_rounded = has_room(&less);
-        if !is_rounded && !has_room(&first) {
-            return None;
-        }
-        let step = self.b.index_literal(ty, i64::try_from(step).ok()?);
-        let [zero, one] = [0, 1].map(|n| self.b.index_literal(ty, n));
-        let (least, first) = (self.size(least), self.size(if is_rounded { &less } else { &first }));
-        let room = self.b.index_sub(least, first);
-        let room = self.b.index_max(room, zero);
-        if is_rounded {
-            return Some((at, self.b.index_div(room, step)));
-        }
-        let (some, more) = (self.b.index_max(room, one), self.b.index_min(room, one));
-        let whole = self.b.index_sub(some, one);
-        let whole = self.b.index_div(whole, step);
-        Some((at, self.b.index_add(whole, more)))
-    }
-
     /// The op of this stage.
     fn online(&self) -> Option<&Online> {
         self.stage.online?;
@@ -424,6 +304,7 @@ impl Nest<'_, '_> {
         if self.values.has_no_term(online.fold, axes, scope) {
             return;
         }
+        let is_term = self.values.is_in_ranges(self.b, axes, scope);
         let variables = accumulator.variables();
         let Some((extreme, sums)) = variables.split_first() else { return };
         match &self.follows {
@@ -434,14 +315,14 @@ impl Nest<'_, '_> {
                     let term = self.values.value(self.b, *term, &scope);
                     let sum = self.b.get(*variable);
                     let next = self.b.binary(Binary::Add, sum, term);
-                    self.b.set(*variable, next);
+                    self.values.take(self.b, *variable, next, is_term);
                 }
             }
             _ => {
                 let Some(first) = self.program.algorithm.folds[states.range()].first().copied() else { return };
                 let now = self.b.get(*extreme);
                 let next = self.values.value(self.b, first.step, &scope.with(&[(first.variable, now)]));
-                self.b.set(*extreme, next);
+                self.values.take(self.b, *extreme, next, is_term);
             }
         }
     }

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
-    AxisId as AlgorithmAxis, FoldState, Reduction, Run, Value, ValueId as AlgorithmValue,
+    AxisId as AlgorithmAxis, Compare, FoldState, IndexId, Reduction, Run, Value, ValueId as AlgorithmValue,
 };
 use tilewright_sorted::SortedMap;
 
 use super::{Accumulator, Bound, ComputedOf, Scope, Values};
 use crate::extent::Expr;
-use crate::kernel_ir::{Builder, ValueId, VariableId, reduction};
+use crate::kernel_ir::{Builder, Type, ValueId, VariableId, reduction};
 use crate::lower::defect::Defect;
 use crate::program::expressions;
 
@@ -37,8 +37,7 @@ impl<'a> Values<'a> {
         let mut inner = scope.clone();
         let list = &algorithm.axis_lists[axes.range()];
         for axis in list {
-            let declared = &algorithm.axes[*axis as usize];
-            let (low, high) = (self.index(b, declared.lower, &inner), self.index(b, declared.upper, &inner));
+            let (low, high) = self.ends(b, *axis, &inner);
             let count = b.index_sub(high, low);
             let at = b.begin_loop(count);
             let value = b.index_add(low, at);
@@ -46,7 +45,7 @@ impl<'a> Values<'a> {
             self.next_var += 1;
         }
         self.restore(&outer.as_ref().map(|_| SortedMap::new()));
-        self.step(b, id, &accumulator, &inner);
+        self.together(|this| this.take_in(b, id, &accumulator, &inner, None));
         for _ in list {
             b.end_loop();
         }
@@ -54,6 +53,53 @@ impl<'a> Values<'a> {
         let states = self.finish(b, &accumulator);
         self.remember(b, of, states.clone());
         states
+    }
+
+    /// Where the range of an axis begins and ends, in the width of indices. Where memory decides, an end that does not
+    /// come before the beginning.
+    fn ends(&mut self, b: &mut Builder, axis: AlgorithmAxis, scope: &Scope) -> (ValueId, ValueId) {
+        let declared = &self.program.algorithm.axes[axis as usize];
+        let (low, high) = (self.fitted(b, declared.lower, scope), self.fitted(b, declared.upper, scope));
+        match self.program.algorithm.values_of_range(axis).is_empty() {
+            true => (low, high),
+            false => (low, b.index_max(low, high)),
+        }
+    }
+
+    /// An end of a range in the width of indices.
+    ///
+    /// What memory holds may be anything, and only what is inside of a range that is known at the launch fits an index:
+    /// it is cut to what fits, which changes no range that has an element.
+    pub fn fitted(&mut self, b: &mut Builder, end: IndexId, scope: &Scope) -> ValueId {
+        let end = self.index(b, end, scope);
+        if b.ty(end) == self.index {
+            return end;
+        }
+        let [least, most] = [i32::MIN, i32::MAX].map(|end| b.index_literal(Type::I64, end.into()));
+        let end = b.index_max(end, least);
+        let end = b.index_min(end, most);
+        b.index_convert(end, self.index)
+    }
+
+    /// Whether an axis that goes through all that its range may be is in its range; none if it is in any case.
+    pub fn is_in_ranges(&mut self, b: &mut Builder, axes: Run, scope: &Scope) -> Option<ValueId> {
+        let algorithm = &self.program.algorithm;
+        let mut inside = None;
+        for axis in &algorithm.axis_lists[axes.range()] {
+            if algorithm.values_of_range(*axis).is_empty() {
+                continue;
+            }
+            let Some(at) = scope.value(*axis) else {
+                self.unknown(Defect::Axis(algorithm.axes[*axis as usize].name.to_string()));
+                continue;
+            };
+            let (low, high) = self.ends(b, *axis, scope);
+            for (op, end) in [(Compare::Ge, low), (Compare::Lt, high)] {
+                let holds = b.index_compare(op, at, end);
+                inside = Some(inside.map_or(holds, |others| b.and(others, holds)));
+            }
+        }
+        inside
     }
 
     /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard`
@@ -118,12 +164,38 @@ impl<'a> Values<'a> {
         found
     }
 
-    /// Takes in the term at the axes in scope.
+    /// Takes in the term at the axes in scope, which a schedule goes through: if it is one.
     pub fn step(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
-        self.together(|this| this.take_in(b, id, accumulator, scope));
+        self.together(|this| {
+            let (Value::Reduce { axes, .. } | Value::Fold { axes, .. }) = this.program.algorithm.values[id as usize]
+            else {
+                return;
+            };
+            let is_term = this.is_in_ranges(b, axes, scope);
+            this.take_in(b, id, accumulator, scope, is_term);
+        });
     }
 
-    fn take_in(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
+    /// A variable has this value, if what was at hand was a term.
+    pub fn take(&self, b: &mut Builder, variable: VariableId, next: ValueId, is_term: Option<ValueId>) {
+        let next = match is_term {
+            Some(is_term) => {
+                let before = b.get(variable);
+                b.select(is_term, next, before)
+            }
+            None => next,
+        };
+        b.set(variable, next);
+    }
+
+    fn take_in(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        accumulator: &Accumulator,
+        scope: &Scope,
+        is_term: Option<ValueId>,
+    ) {
         let algorithm = &self.program.algorithm;
         if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[id as usize]
             && self.has_no_term(id, axes, scope)
@@ -154,7 +226,7 @@ impl<'a> Values<'a> {
                 let term = self.value(b, body, scope);
                 let sum = b.get(variables[0]);
                 let next = b.binary(reduction::combine(op), sum, term);
-                b.set(variables[0], next);
+                self.take(b, variables[0], next, is_term);
             }
             (Value::Fold { states, .. }, Accumulator::States(variables)) => {
                 let states = &algorithm.folds[states.range()];
@@ -164,7 +236,7 @@ impl<'a> Values<'a> {
                 }
                 let next: Vec<ValueId> = states.iter().map(|s| self.value(b, s.step, &inner)).collect();
                 for (variable, value) in variables.iter().zip(next) {
-                    b.set(*variable, value);
+                    self.take(b, *variable, value, is_term);
                 }
             }
             _ => {}

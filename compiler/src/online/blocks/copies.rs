@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::{AxisId, Component, Index, IndexId, Reduction, Run, Source, Value, ValueId};
 use tilewright_kernel::online::push;
 
-use super::{Cut, Env, Found, axes_of, components, reached, refused};
+use super::{Cut, Env, Found, axes_of, components, fixed, reached, refused};
 use crate::extent::Expr;
 use crate::online::Build;
 use crate::program::expressions;
@@ -72,10 +72,55 @@ impl Cut<'_> {
     pub(super) fn copied(&mut self, index: IndexId, env: &Env) -> IndexId {
         let node = match self.program.algorithm.indices[index as usize] {
             Index::Axis(axis) => return env.iter().find(|e| e.0 == axis).map_or(index, |e| e.1),
-            Index::Literal(_) | Index::Dim(_) | Index::Value(_) => return index,
+            Index::Literal(_) | Index::Dim(_) => return index,
+            Index::Value(value) => Index::Value(self.copied_value(value, env)),
             node => node.of(|index| self.copied(index, env)),
         };
         self.index(node)
+    }
+
+    /// An end of ranges over other axes. Tiles of products have rows that are no elements: what memory says of them is
+    /// not read.
+    pub(super) fn copied_end(&mut self, index: IndexId, env: &Env) -> IndexId {
+        let outer = std::mem::replace(&mut self.in_end, true);
+        let copied = self.copied(index, env);
+        self.in_end = outer;
+        copied
+    }
+
+    /// A value that an index is read from memory by, over other axes: one without the extreme, and without reductions.
+    fn copied_value(&mut self, value: ValueId, env: &Env) -> ValueId {
+        let node = self.program.algorithm.values[value as usize];
+        let of_extreme = match node {
+            Value::Read { source: Source::Equation { equation, .. }, .. } => {
+                equation == self.extreme || self.reads_extreme(equation)
+            }
+            node => matches!(node, Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. }),
+        };
+        if of_extreme {
+            self.nested.get_or_insert(value);
+            return value;
+        }
+        let node = match node {
+            Value::Read { source, indices, or } => {
+                let list = self.program.algorithm.index_lists[indices.range()].to_vec();
+                let places: Vec<IndexId> = list.iter().map(|i| self.copied(*i, env)).collect();
+                let mut or = or.map(|or| self.copied_value(or, env));
+                if or.is_none() && self.in_end {
+                    let ty = self.program.algorithm.types[value as usize];
+                    or = Some(push(self.algorithm(), Value::Literal(0), ty));
+                }
+                let lists = self.algorithm().index_lists.to_mut();
+                let start = lists.len() as u32;
+                lists.extend(&places);
+                Value::Read { source, indices: Run { start, len: places.len() as u32 }, or }
+            }
+            Value::FromIndex(i) => Value::FromIndex(self.copied(i, env)),
+            Value::CompareIndex(op, a, b) => Value::CompareIndex(op, self.copied(a, env), self.copied(b, env)),
+            node => node.of(|value| self.copied_value(value, env)),
+        };
+        let ty = self.program.algorithm.types[value as usize];
+        push(self.algorithm(), node, ty)
     }
 
     /// Whether what is read at these indices along the terms has places past their end.
@@ -109,9 +154,9 @@ impl Cut<'_> {
             Source::Parameter(parameter) => expressions::tensor(program, parameter)
                 .and_then(|tensor| tensor.shape.get(at))
                 .map(|size| self.facts.normal(&Expr::from_size(size))),
-            Source::Equation { equation, .. } => axes_of(algorithm, equation)
-                .get(at)
-                .map(|axis| expressions::range(program, *axis, self.facts, &expressions::Scope::new()).1),
+            Source::Equation { equation, .. } => {
+                axes_of(algorithm, equation).get(at).map(|axis| fixed(program, *axis, self.facts).1)
+            }
         };
         let is_bare = algorithm.indices[*index as usize] == Index::Axis(terms);
         let is_end = |own: &Expr| end.as_ref() == Some(&self.facts.normal(own)) && !own.is_unknown();

@@ -73,10 +73,10 @@ impl Cut<'_> {
 
     /// Whether a term is in the range of an element: i < n of indices, for the end, or both of two such.
     fn is_inside(&mut self, term: IndexId, (lower, upper): (Option<IndexId>, IndexId), env: &Env) -> ValueId {
-        let end = self.copied(upper, env);
+        let end = self.copied_end(upper, env);
         let is_before = push(self.algorithm(), Value::CompareIndex(Compare::Lt, term, end), ElementType::Bool);
         let Some(lower) = lower else { return is_before };
-        let (start, one) = (self.copied(lower, env), self.index(Index::Literal(1)));
+        let (start, one) = (self.copied_end(lower, env), self.index(Index::Literal(1)));
         let after = self.index(Index::Add(term, one));
         let is_behind = push(self.algorithm(), Value::CompareIndex(Compare::Lt, start, after), ElementType::Bool);
         push(self.algorithm(), Value::Binary(Binary::And, is_behind, is_before), ElementType::Bool)

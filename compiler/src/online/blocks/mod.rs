@@ -13,11 +13,13 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `copies` | values over other axes, with the extreme of a block |
+//! | `found` | what the written equations say |
 //! | `mask` | scores where the range of an element ends |
 //! | `readers` | what others read after the pass |
 //! | `schedules`, `order` | schedules of the new equations; their order |
 
 mod copies;
+mod found;
 mod mask;
 mod order;
 mod readers;
@@ -28,14 +30,14 @@ use tilewright_kernel::algorithm::{
     Algorithm, Axis, AxisId, Component, Equation, Index, IndexId, Order, Reduction, Run, Source, Value, ValueId,
 };
 use tilewright_kernel::online::{Chain, push};
-use tilewright_sorted::SortedSet;
 
 use super::{Build, Fold, components, state_name};
 use crate::diag::codes::OnlineProblem;
 use crate::extent::{Expr, Facts};
-use crate::program::{Blocks, Online, Program, expressions};
+use crate::program::{Blocks, Online, Program};
 use crate::source::Span;
 use crate::source::ast::{self, OpKind};
+use found::{axes_of, fixed, reached, reads, reduction, scores_of};
 use mask::Mask;
 use schedules::{OfBlocks, literal};
 
@@ -64,6 +66,10 @@ pub(super) struct Cut<'a> {
     mask: Option<Mask>,
     /// Whether a term of a product is copied.
     in_product: bool,
+    /// Whether what is copied is an end of ranges.
+    in_end: bool,
+    /// A value of an index that is read from memory, which is none that can be copied.
+    nested: Option<ValueId>,
     /// The equation of the extreme of a block.
     of_block: u16,
     /// What stands between extreme and sums: equations, and those that read the extreme of a block.
@@ -108,7 +114,7 @@ pub(super) fn rewritten(
     let (of, factor) = (&cut.of, &cut.size);
     let Some(number) = literal(factor) else { return refused("has blocks whose size is no literal", factor.span) };
     let Some(all) = number.checked_mul(cut.multiple) else { return refused("has too large blocks", factor.span) };
-    let (low, high) = expressions::range(program, terms, facts, &expressions::Scope::new());
+    let (low, high) = fixed(program, terms, facts);
     let (mut low, mut high, mut range, mut scores) = (low, high, [lower, upper], None);
     // Where the range of an element starts, if it does not start alike for all of them.
     let start = low.is_unknown().then_some(lower);
@@ -121,7 +127,7 @@ pub(super) fn rewritten(
         };
         let axis = &program.algorithm.axes[end as usize];
         range = [if start.is_some() { axis.lower } else { lower }, axis.upper];
-        let whole = expressions::range(program, end, facts, &expressions::Scope::new());
+        let whole = fixed(program, end, facts);
         if start.is_none() && whole.0 != low {
             return refused("has a range that depends on the element, and does not start where its scores do", of.span);
         }
@@ -134,7 +140,7 @@ pub(super) fn rewritten(
     let is_whole = facts.proves_multiple(&high.sub(&low), all.into());
     if !is_whole && scores.is_none() {
         let found = scores_of(program, extreme);
-        let of_scores = |(_, end): &(u16, AxisId)| expressions::range(program, *end, facts, &expressions::Scope::new());
+        let of_scores = |(_, end): &(u16, AxisId)| fixed(program, *end, facts);
         let Some((equation, _)) = found.filter(|found| of_scores(found) == (low.clone(), high.clone())) else {
             return refused(
                 "has blocks of which the last may lack terms, and terms that are no elements of an equation with their \
@@ -171,6 +177,8 @@ pub(super) fn rewritten(
         filled: None,
         mask: None,
         in_product: false,
+        in_end: false,
+        nested: None,
         of_block: 0,
         between: Vec::new(),
         program,
@@ -178,7 +186,7 @@ pub(super) fn rewritten(
     };
     cut.size = cut.index(Index::Literal(number));
     if !is_whole {
-        let (first, end) = expressions::range(cut.program, terms, facts, &expressions::Scope::new());
+        let (first, end) = fixed(cut.program, terms, facts);
         let depends = first.is_unknown() || end.is_unknown();
         cut.fill((!depends).then_some(high));
     }
@@ -187,33 +195,11 @@ pub(super) fn rewritten(
     }
     let written = cut.program.algorithm.equations.len() as u16;
     let found = cut.equations(product)?;
-    cut.in_order(written, found)
-}
-
-/// The equation whose elements are the terms of an extreme, and its axis along them.
-fn scores_of(program: &Program, extreme: u16) -> Option<(u16, AxisId)> {
-    let algorithm = &program.algorithm;
-    let (terms, body) = reduction(algorithm, extreme);
-    let Value::Read { source: Source::Equation { equation, .. }, indices, or: None } = algorithm.values[body as usize]
-    else {
-        return None;
-    };
-    let list = &algorithm.index_lists[indices.range()];
-    let along = list.iter().position(|index| algorithm.indices[*index as usize] == Index::Axis(terms))?;
-    Some((equation, *axes_of(algorithm, equation).get(along)?))
-}
-
-/// The axis of the terms of an equation that is a reduction, and its term.
-fn reduction(algorithm: &Algorithm, equation: u16) -> (AxisId, ValueId) {
-    let value = components(algorithm, equation)[0].value;
-    match algorithm.values[value as usize] {
-        Value::Reduce { axes, body, .. } => (algorithm.axis_lists[axes.range()][0], body),
-        _ => (0, value),
+    if let Some(value) = cut.nested {
+        let span = cut.program.value_spans.get(value as usize).copied().unwrap_or(span);
+        return refused("has indices read from memory by a reduction, or by the extreme itself", span);
     }
-}
-
-fn axes_of(algorithm: &Algorithm, equation: u16) -> &[AxisId] {
-    &algorithm.axis_lists[algorithm.equations[usize::from(equation)].axes.range()]
+    cut.in_order(written, found)
 }
 
 impl Cut<'_> {
@@ -301,7 +287,7 @@ impl Cut<'_> {
     /// The end of the range of an element with these axes of the extreme.
     fn end(&mut self, of_extreme: &Env) -> IndexId {
         match self.mask.as_ref().map(|mask| mask.upper) {
-            Some(upper) => self.copied(upper, of_extreme),
+            Some(upper) => self.copied_end(upper, of_extreme),
             None => self.range[1],
         }
     }
@@ -309,7 +295,7 @@ impl Cut<'_> {
     /// The start of the range of an element with these axes of the extreme.
     fn start(&mut self, of_extreme: &Env) -> IndexId {
         match self.mask.as_ref().and_then(|mask| mask.lower) {
-            Some(lower) => self.copied(lower, of_extreme),
+            Some(lower) => self.copied_end(lower, of_extreme),
             None => self.range[0],
         }
     }
@@ -460,35 +446,4 @@ impl Cut<'_> {
         };
         Online { equation, fold, span: self.span, variables, safe, sums, blocks: Some(blocks) }
     }
-}
-
-/// Whether a value is made from an equation.
-fn reads(algorithm: &Algorithm, value: ValueId, wanted: u16) -> bool {
-    let (mut open, mut seen) = (vec![value], SortedSet::new());
-    while let Some(value) = open.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        if let Value::Read { source: Source::Equation { equation, .. }, .. } = algorithm.values[value as usize] {
-            if equation == wanted {
-                return true;
-            }
-            open.extend(components(algorithm, equation).iter().map(|c| c.value));
-        }
-        open.extend(algorithm.operands(value));
-    }
-    false
-}
-
-/// All values of an equation, other than through equations that it reads.
-fn reached(algorithm: &Algorithm, equation: u16) -> Vec<ValueId> {
-    let mut open: Vec<ValueId> = components(algorithm, equation).iter().map(|c| c.value).collect();
-    let (mut seen, mut all) = (SortedSet::new(), Vec::new());
-    while let Some(value) = open.pop() {
-        if seen.insert(value) {
-            all.push(value);
-            open.extend(algorithm.operands(value));
-        }
-    }
-    all
 }

@@ -59,6 +59,14 @@ impl Infer<'_> {
         )
     }
 
+    /// The normal form of an end of a range; where memory decides it, of one that holds it.
+    pub(super) fn far_end(&self, id: IndexId, is_upper: bool) -> Expr {
+        match self.nodes.gathers[id as usize] {
+            true => self.of_any_size.normal(&self.nodes.farthest(id, is_upper, &|axis| Expr::var(self.var(axis)))),
+            false => self.expr(id),
+        }
+    }
+
     /// The normal form of an index, with `bend(node, whether axes are in it, a, b)` for what is not linear.
     fn raw_expr(&self, id: IndexId, bend: &mut Bend<'_>) -> Result<Expr, Stop> {
         Ok(match self.nodes.indices[id as usize] {

@@ -2,6 +2,7 @@
 
 mod accept;
 mod hostile;
+mod hull;
 mod ranges;
 mod refuse;
 

@@ -688,15 +688,63 @@ fn ranges_are_inferred_or_asked_for() {
 
         "#]],
     );
+}
+
+#[test]
+fn ends_that_memory_decides_have_limits() {
     check(
         "(x: f32[N], p: i32[N]) -> (y: f32[N])",
         "y[i] = sum(|k in 0..p[i]| x[k]);",
         expect![[r#"
-            error[TW0118]: a bound of `k` is read from memory
+            error[TW0118]: a bound of `k` is read from memory, and may be anything
              --> kernel.rs:1:69
               |
             1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { y[i] = sum(|k in 0..p[i]| x[k]); }
               |                                                                     ^^^^
+              = help: say where `k` may end: `min(…, N)`, with the size of what it indexes
+              = explain: TW0118
+
+        "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: f32[N])",
+        "y[i] = sum(|k in p[i]..N| x[k]);",
+        expect![[r#"
+            error[TW0118]: a bound of `k` is read from memory, and may be anything
+             --> kernel.rs:1:66
+              |
+            1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { y[i] = sum(|k in p[i]..N| x[k]); }
+              |                                                                  ^^^^
+              = help: say where `k` may begin: `max(0, …)`, with the size of what it indexes
+              = explain: TW0118
+
+        "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: u32[N])",
+        "y[i] = argmax(|k in 0..min(p[i], N)| x[k]);",
+        expect![[r#"
+            error[TW0118]: a bound of `k` is read from memory
+             --> kernel.rs:1:72
+              |
+            1 | kernel K(x: f32[N], p: i32[N]) -> (y: u32[N]) { y[i] = argmax(|k in 0..min(p[i], N)| x[k]); }
+              |                                                                        ^^^^^^^^^^^^
+              = note: `argmax` and `argmin` find something: their range is known at the launch
+              = help: let `k` range over the whole dimension, and compare it with the bound: `if k < … { … } else { … }`
+              = explain: TW0118
+
+        "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: f32[N])",
+        "t[k in 0..min(p[0], N)] = x[k]; y[i] = sum(|k| t[k]);",
+        expect![[r#"
+            error[TW0118]: a bound of `k` is read from memory
+             --> kernel.rs:1:59
+              |
+            1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { t[k in 0..min(p[0], N)] = x[k]; y[i] = sum(|k| t[k]); }
+              |                                                           ^^^^^^^^^^^^
+              = note: which elements a tensor has is known at the launch
               = help: let `k` range over the whole dimension, and compare it with the bound: `if k < … { … } else { … }`
               = explain: TW0118
 

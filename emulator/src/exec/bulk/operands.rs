@@ -34,13 +34,17 @@ pub(super) fn tensor_map(env: &mut Env<'_>, issuer: Issuer, address: u64) -> Res
         Space::Const => Some((&cx.constants, cx.constants.len() as u64 * 4)),
         _ => None,
     };
-    match (space, words) {
+    let found = match space {
+        Space::Global => cx.regions.find(at, ENCODED_BYTES as u64, false, usize::MAX).ok(),
+        _ => None,
+    };
+    match (found, words) {
         (_, Some((words, size))) if at.checked_add(ENCODED_BYTES as u64).is_some_and(|end| end <= size) => {
             for (chunk, word) in bytes.chunks_exact_mut(4).zip(&words[at as usize / 4..]) {
                 chunk.copy_from_slice(&word.to_le_bytes());
             }
         }
-        (Space::Global, _) if let Ok(index) = cx.regions.find(at, ENCODED_BYTES as u64, false, usize::MAX) => {
+        (Some(index), _) => {
             let allocation = &cx.regions.get(index).allocation;
             let offset = at - allocation.base;
             if allocation.first_uninitialised(offset, ENCODED_BYTES as u64).is_some() {

@@ -241,11 +241,29 @@ impl Builder {
         self.kernel.values[value.index()].facts.uniform = true;
     }
 
+    /// The same of a value that follows from these alone, and from memory that nobody writes: if all blocks of a
+    /// cluster have the same of them, they have the same of it.
+    pub fn assume_follows(&mut self, value: ValueId, from: &[ValueId]) {
+        let cluster = from.iter().all(|v| self.kernel.value(*v).facts.cluster);
+        let facts = &mut self.kernel.values[value.index()].facts;
+        (facts.uniform, facts.cluster) = (true, facts.cluster || cluster);
+    }
+
     // Placement.
 
     /// The innermost open region.
     pub fn region(&self) -> RegionId {
         self.open.last().copied().unwrap_or(Kernel::BODY)
+    }
+
+    /// The index of an open loop, and what is added to it.
+    fn loop_index(&self, value: ValueId) -> Option<(ValueId, Option<ValueId>)> {
+        let is_own = |of| self.frames.iter().any(|f| matches!(f, Frame::Loop { index, .. } if *index == of));
+        match self.kernel.value(value).op {
+            _ if is_own(value) => Some((value, None)),
+            Op::Index(IndexOp::Add, a, b) | Op::Index(IndexOp::Add, b, a) if is_own(a) => Some((a, Some(b))),
+            _ => None,
+        }
     }
 
     /// Whether what stands in a region so far comes before everything that follows here.

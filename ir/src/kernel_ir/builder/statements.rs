@@ -5,8 +5,8 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::{Builder, Frame, Guard, OpenRole};
 use crate::kernel_ir::{
-    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, Load, LoadMatrix, Loop, Matrices, Mbarrier,
-    MbarrierId, Memory, MmaSync, Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store,
+    AtomicOp, AtomicUpdate, Buffer, BufferId, BulkCopy, CpAsync, Facts, If, IndexOp, Load, LoadMatrix, Loop, Matrices,
+    Mbarrier, MbarrierId, Memory, MmaSync, Op, ParameterKind, Range, Receivers, RegionId, Role, StatementKind, Store,
     StoreMatrix, Type, Value, ValueId, VariableId, Wgmma, Workspace,
 };
 
@@ -46,14 +46,21 @@ impl Builder {
         }
     }
 
-    /// Whether a value is the index of a loop that is open.
+    /// Whether a value is the index of a loop that is open, or the sum of one and a first iteration.
     pub fn is_loop_index(&self, value: ValueId) -> bool {
-        self.frames.iter().any(|frame| matches!(frame, Frame::Loop { index, .. } if *index == value))
+        self.loop_index(value).is_some()
     }
 
     /// Whether the iteration that is under way of an open loop is `at` or a later one. The loop is cut there, in the
     /// order in which that is asked: see [`Loop::cuts`].
     pub fn cut_loop(&mut self, index: ValueId, at: ValueId) -> ValueId {
+        if let Some((index, Some(first))) = self.loop_index(index) {
+            let at = match self.kernel.value(at).op {
+                Op::Index(IndexOp::Add, own, after) | Op::Index(IndexOp::Add, after, own) if own == first => after,
+                _ => self.index_sub(at, first),
+            };
+            return self.cut_loop(index, at);
+        }
         let condition = self.index_compare(Compare::Ge, index, at);
         let depth = |value: ValueId| self.kernel.region(self.kernel.value(value).region).depth;
         let is_outside = depth(at) < depth(index);

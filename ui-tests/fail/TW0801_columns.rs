@@ -1,0 +1,17 @@
+//! Columns of 8-bit integers that no instruction has.
+
+tilewright::schedule! {
+    kernel Product(a: i8[M, K], b: i8[N, K]) -> (c: i32[M, N]) where K % 16 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        schedule c {
+            split m by 64 -> mt, mi; split n by 40 -> nt, ni;
+            bind mt, nt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt { split k by 64 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 64; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 64; }
+    }
+}
+
+fn main() {}
