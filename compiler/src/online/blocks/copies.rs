@@ -1,6 +1,6 @@
 //! Values over other axes, in which the extreme is that of a block and scores are masked.
 
-use tilewright_kernel::algorithm::{AxisId, Component, Index, IndexId, Reduction, Run, Source, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId, Component, Index, IndexId, Reduction, Source, Value, ValueId};
 use tilewright_kernel::online::push;
 
 use super::{Cut, Env, Found, axes_of, components, fixed, reached, refused};
@@ -43,10 +43,7 @@ impl Cut<'_> {
                 }
                 let or = or.map(|or| self.value(or, env, of)).transpose()?;
                 let or = if self.is_past_end(&list, terms) { Some(self.zero(value, (&list, terms), or)?) } else { or };
-                let lists = self.algorithm().index_lists.to_mut();
-                let start = lists.len() as u32;
-                lists.extend(&places);
-                Value::Read { source, indices: Run { start, len: places.len() as u32 }, or }
+                self.read_of(source, &places, or)
             }
             Value::FromIndex(i) => Value::FromIndex(self.copied(i, env)),
             Value::CompareIndex(op, a, b) => Value::CompareIndex(op, self.copied(a, env), self.copied(b, env)),
@@ -110,10 +107,7 @@ impl Cut<'_> {
                     let ty = self.program.algorithm.types[value as usize];
                     or = Some(push(self.algorithm(), Value::Literal(0), ty));
                 }
-                let lists = self.algorithm().index_lists.to_mut();
-                let start = lists.len() as u32;
-                lists.extend(&places);
-                Value::Read { source, indices: Run { start, len: places.len() as u32 }, or }
+                self.read_of(source, &places, or)
             }
             Value::FromIndex(i) => Value::FromIndex(self.copied(i, env)),
             Value::CompareIndex(op, a, b) => Value::CompareIndex(op, self.copied(a, env), self.copied(b, env)),

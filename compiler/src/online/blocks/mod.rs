@@ -230,10 +230,15 @@ impl Cut<'_> {
     fn read(&mut self, (equation, component): (u16, u16), at: &[IndexId]) -> ValueId {
         let algorithm = self.algorithm();
         let ty = algorithm.types[components(algorithm, equation)[usize::from(component)].value as usize];
-        let lists = algorithm.index_lists.to_mut();
+        let read = self.read_of(Source::Equation { equation, component }, at, None);
+        push(self.algorithm(), read, ty)
+    }
+
+    fn read_of(&mut self, source: Source, at: &[IndexId], or: Option<ValueId>) -> Value {
+        let lists = self.algorithm().index_lists.to_mut();
         let indices = Run { start: lists.len() as u32, len: at.len() as u32 };
         lists.extend(at);
-        push(algorithm, Value::Read { source: Source::Equation { equation, component }, indices, or: None }, ty)
+        Value::Read { source, indices, or }
     }
 
     fn equation(&mut self, axes: &[AxisId], parts: Vec<(String, ValueId)>) -> u16 {
