@@ -23,7 +23,7 @@ schedule! {
         schedule o by math {
             split i by 128 -> it, i1;
             split i1 by 64 -> w, i2;
-            bind h, it: grid;
+            bind h, it: grid raster(h: 8, it: descending); // of eight heads the longest blocks first
             bind w: warpgroup;
             reorder h, it, w, i2, e;
             fragment (i2, e) by wgmma;

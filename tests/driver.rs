@@ -161,6 +161,34 @@ impl Choices {
 }
 
 tests! {
+    /// `tilewright tune --device`: launches are timed, and the record says where.
+    fn candidates_are_timed(LATE) {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("timed");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("kernel.rs").to_string_lossy().into_owned();
+        let text = "tilewright::schedule! { kernel Scale(a: f32, x: f32[N]) -> (y: f32[N]) { y[i] = a * x[i];
+            tune T in [2048, 64, 128]; schedule y { split i by T -> b, t; bind b: grid; bind t: thread; } } }";
+        std::fs::write(&path, text).expect("a file");
+        let (dims, scalars) = (["N=1000".to_owned()], ["a=0.5".to_owned()]);
+        let request = tilewright_cli::tune::Request {
+            kernel: None, dims: &dims, scalars: &scalars, gpu: None, budget: 1, device: true, launches: 3, write: true,
+        };
+        let output = tilewright_cli::tune::tune(&path, &request, false);
+        assert_eq!((output.errors.as_str(), output.status), ("", tilewright_cli::Status::Good), "{}", output.text);
+        assert!(output.text.contains("3 combinations of T, measured"), "{}", output.text);
+        assert!(output.text.contains("T = 2048: [TW0602]"), "{}", output.text);
+        let file = tilewright_cli::source::SourceFile::read(&path).expect("Rust");
+        assert_eq!(file.findings().text, "", "a record that is current");
+        let tuned = file.kernels().next().and_then(|found| found.kernel.tuned.clone()).expect("constants");
+        let record = tuned.record.expect("a record");
+        let name = gpu().properties().expect("a GPU").expect("a GPU").name;
+        assert_eq!((record.ranking.machine, record.ranking.measured), (name, true));
+        assert_eq!(record.ranking.sizes, "N=1000");
+        // Again, with the sizes of the record.
+        let output = tilewright_cli::tune::tune(&path, &tilewright_cli::tune::Request { dims: &[], ..request }, true);
+        assert!(output.text.contains("\"measured\": true"), "{}{}", output.text, output.errors);
+    }
+
     fn the_best_device_is_the_gpu(LATE, "FAKE_CUDA_DEVICES" = "2") {
         let device = Device::best().unwrap();
         assert!(!device.is_emulator());

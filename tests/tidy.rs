@@ -199,7 +199,12 @@ fn every_code_has_a_case_that_shows_it_and_nothing_else() {
         let code = code.unwrap_or_else(|| panic!("{name} starts with a code of the table"));
         let expected = stderr.get(&file.path.replace(".rs", ".stderr"));
         let expected = expected.unwrap_or_else(|| panic!("{name} has its .stderr"));
-        assert_eq!(codes(expected), BTreeSet::from([code.to_string()]), "what {name} shows");
+        // The reasons of what `tune` leaves out are findings of their own.
+        let shows = match code {
+            Code::TW1104 | Code::TW1190 => &codes(expected) & &BTreeSet::from([code.to_string()]),
+            _ => codes(expected),
+        };
+        assert_eq!(shows, BTreeSet::from([code.to_string()]), "what {name} shows");
         let title = match code.row().level {
             Level::Error => format!("error: [{code}] "),
             Level::Warning => format!("_::{code}_{}`: ", code.row().name.replace('-', "_")),
@@ -583,7 +588,7 @@ fn every_file_of_a_room_has_its_row() {
 }
 
 /// The rooms of the compiler, each of which imports only rooms before it: so no cycle of files crosses two rooms.
-const ROOMS: [&str; 26] = [
+const ROOMS: [&str; 27] = [
     "extent",
     "region",
     "domain",
@@ -596,6 +601,7 @@ const ROOMS: [&str; 26] = [
     "diag",
     "syntax",
     "allow",
+    "tune",
     "program",
     "online",
     "bounds",

@@ -3,7 +3,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Output, Status, check, cost, draw, emulate, explain, inspect, run, template};
+use crate::{Output, Status, check, cost, draw, emulate, explain, inspect, run, template, tune};
 
 /// Work that `run` does before it says that there is too much of it: some seconds.
 const BUDGET: u64 = 1 << 28;
@@ -21,6 +21,7 @@ Examples:
   tilewright check src/lib.rs                     what rustc would say of its kernels
   tilewright run src/lib.rs --dims N=1000         one kernel on the emulator, against the reference
   tilewright inspect src/lib.rs --cost --dims N=8 what it costs on a GPU that is not there
+  tilewright tune src/lib.rs --dims N=1000        which candidates of its constants are best
   tilewright explain TW0201                       the page of a diagnostic"
 )]
 pub struct Args {
@@ -159,6 +160,49 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Ranks the candidates of a kernel's `tune`, and writes the best ones into the source.
+    ///
+    /// Every combination is compiled; those that are legal are ranked by an estimate of their time on a GPU that need
+    /// not be there, or with --device by times on one that is. What is best is shown as a diff of the file: a record
+    /// behind the candidates, with a digest of the kernel. See docs/tune.md.
+    ///
+    /// Exit code 0: there is a best one; 1: no combination can be taken, or the kernel is wrong; 2: wrong usage.
+    #[command(after_help = "\
+Examples:
+  tilewright tune src/lib.rs --kernel Gemm --dims M=4096,N=4096,K=4096 --gpu h200
+  tilewright tune src/lib.rs --kernel Gemm --dims M=4096,N=4096,K=4096 --device --write
+  tilewright tune src/lib.rs --write              the only kernel with `tune`, as its record says")]
+    Tune {
+        /// A Rust source file.
+        file: String,
+        /// The kernel; may be left out if the file has one with `tune`.
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Sizes and strides, as `run` takes them; those of the record, if there is one and none are given.
+        #[arg(long, value_delimiter = ',')]
+        dims: Vec<String>,
+        /// A scalar, such as eps=1e-5; may be given several times. Others are drawn.
+        #[arg(long = "arg", value_name = "NAME=VALUE")]
+        args: Vec<String>,
+        /// The GPU: a100, h100, h200, l40s, rtx4090; that of the record, if there is one, else h200.
+        #[arg(long)]
+        gpu: Option<String>,
+        /// Warp instructions that may be executed to count one combination.
+        #[arg(long, default_value_t = COUNTED)]
+        budget: u64,
+        /// Time launches on the first CUDA device of this machine, instead of estimating.
+        #[arg(long, conflicts_with = "gpu")]
+        device: bool,
+        /// Launches of each combination that are timed.
+        #[arg(long, default_value_t = 20, requires = "device", value_parser = clap::value_parser!(u32).range(1..=10000))]
+        launches: u32,
+        /// Write the record to the file.
+        #[arg(long)]
+        write: bool,
+        /// Print JSON; the format is described in docs/inspect-json.md.
+        #[arg(long)]
+        json: bool,
+    },
     /// Runs a kernel of a PTX file on the emulator, on data from files. The PTX may come from any compiler.
     ///
     /// Arguments, in the order of the parameters: `f32:2.5`, `s32:-1`, `u64:0x10` are numbers; `bytes:00ff` the bytes
@@ -224,6 +268,12 @@ impl Args {
             Command::Run { file, kernel, dims, args, seed, perturb, budget, json } => {
                 let options = run::Options { seed, perturb, budget };
                 run::run(&file, kernel.as_deref(), (&dims, &args), options, json)
+            }
+            Command::Tune { file, kernel, dims, args, gpu, budget, device, launches, write, json } => {
+                let (kernel, gpu) = (kernel.as_deref(), gpu.as_deref());
+                let request =
+                    tune::Request { kernel, dims: &dims, scalars: &args, gpu, budget, device, launches, write };
+                tune::tune(&file, &request, json)
             }
             Command::Emulate(request) => emulate::emulate(&request),
             Command::Explain { code } => explain::explain(code.as_deref()),

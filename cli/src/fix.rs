@@ -69,7 +69,7 @@ fn certain(source: &SourceFile) -> Vec<(Diagnostic, (Place, Place), String)> {
 }
 
 /// A text with another one in place of a range.
-fn replaced(text: &str, (from, to): (Place, Place), new: &str) -> String {
+pub(crate) fn replaced(text: &str, (from, to): (Place, Place), new: &str) -> String {
     let offset = |(line, column): Place| {
         let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let rest = &text[before..];

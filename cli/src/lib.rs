@@ -9,6 +9,7 @@
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
 //! | [`assembler`] | NVIDIA's assembler, where there is one |
 //! | [`cost`] | `tilewright inspect --cost` |
+//! | [`tune`] | `tilewright tune`: candidates of a schedule's constants, ranked |
 //! | [`draw`] | `tilewright draw`: a picture of a kernel |
 //! | [`explain`] | `tilewright explain` |
 //! | [`prove`] | a kernel at sizes of all kinds: the separate checker, the emulator |
@@ -37,6 +38,7 @@ pub mod sizes;
 pub mod source;
 pub mod template;
 pub mod trial;
+pub mod tune;
 
 /// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

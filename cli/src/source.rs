@@ -111,6 +111,13 @@ impl fmt::Display for SourceError {
 
 impl std::error::Error for SourceError {}
 
+impl Invocation {
+    /// The tokens between its braces.
+    pub(crate) fn tokens(&self) -> &TokenBuffer {
+        &self.tokens
+    }
+}
+
 impl SourceFile {
     /// Reads a file and compiles its kernels.
     ///

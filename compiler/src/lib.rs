@@ -29,6 +29,7 @@ pub mod source;
 pub mod syntax;
 pub mod tma;
 pub mod trial;
+pub mod tune;
 
 pub use tilewright_ir::{emit, kernel_ir, proof};
 pub use tilewright_kernel::target;
@@ -48,6 +49,7 @@ use crate::schedule::accesses;
 use crate::schedule::vector::Vector;
 use crate::source::{TokenBuffer, ast};
 use crate::trial::Depth;
+use crate::tune::Tuned;
 
 /// What became of one `schedule! { … }`.
 #[derive(Clone, Debug)]
@@ -63,6 +65,9 @@ pub struct Outcome {
 pub struct Compiled {
     /// What was written.
     pub ast: ast::Kernel,
+    /// The constants of its schedule that have candidates, and which were taken; none without `tune`, or after an error
+    /// in it.
+    pub tuned: Option<Tuned>,
     /// The finished kernel; none after an error in it.
     pub info: Option<KernelInfo>,
     /// What was found out about each stage, for tools; empty after an error.
@@ -73,6 +78,22 @@ pub struct Compiled {
 
 /// A finished kernel, the stages it was made of, and its entry points.
 type Finished = (KernelInfo, Vec<Analysed>, Vec<lower::Entry>);
+
+impl tune::Variant for Finished {
+    fn info(&mut self) -> &mut KernelInfo {
+        &mut self.0
+    }
+}
+
+impl Compiled {
+    fn new(ast: ast::Kernel, tuned: Option<Tuned>, finished: Option<Finished>) -> Self {
+        let (info, stages, entries) = match finished {
+            Some((info, stages, entries)) => (Some(info), stages, entries),
+            None => (None, Vec::new(), Vec::new()),
+        };
+        Self { ast, tuned, info, stages, entries }
+    }
+}
 
 impl Outcome {
     /// Takes a finished kernel back of which the separate checker says, after all, that it is wrong.
@@ -97,25 +118,44 @@ pub fn compile_to(tokens: &TokenBuffer, depth: Depth) -> Outcome {
     for ast in parsed.kernels {
         // After a syntax error the rest of the kernel may be missing; what is missing is not reported again.
         let mut found = Diagnostics::new();
-        let compiled = if clean { kernel(&ast, tokens, depth, &mut found) } else { None };
-        found.said_once(&ast);
-        if found.has_errors() {
-            // What is wrong comes first.
-            for code in Code::OF_SPEED {
-                found.silence(code);
-            }
-        }
+        let compile = |ast: &ast::Kernel, found: &mut Diagnostics| judged(ast, tokens, depth, found);
+        let (compiled, tuned) = match clean {
+            true => tune::chosen(&ast, tokens, &compile, &mut found),
+            false => (None, None),
+        };
         allow::apply(&ast, compiled.is_some(), &mut found);
         diagnostics.append(found);
-        let (info, stages, entries) = match compiled {
-            Some((info, stages, entries)) => (Some(info), stages, entries),
-            None => (None, Vec::new(), Vec::new()),
-        };
-        kernels.push(Compiled { ast, info, stages, entries });
+        kernels.push(Compiled::new(ast, tuned, compiled));
     }
     let written: Vec<&ast::Kernel> = kernels.iter().map(|k| &k.ast).collect();
     diagnostics.resolve(&written, tokens);
     Outcome { kernels, diagnostics }
+}
+
+/// One kernel with these values of its constants; for tools, which compare them. Errors and warnings beside it: those
+/// that the kernel's attributes allow are left out.
+#[must_use]
+pub fn compile_with(ast: &ast::Kernel, tuned: &Tuned, values: &[u64], tokens: &TokenBuffer) -> (Compiled, Diagnostics) {
+    let compile = |ast: &ast::Kernel, found: &mut Diagnostics| judged(ast, tokens, Depth::Full, found);
+    let (finished, mut found) = tune::settled(ast, tuned, values, tokens, &compile);
+    allow::apply(ast, finished.is_some(), &mut found);
+    let tuned = Tuned { chosen: finished.is_some().then(|| values.to_vec()), ..tuned.clone() };
+    (Compiled::new(ast.clone(), Some(tuned), finished), found)
+}
+
+/// One kernel, and what is worth saying of it.
+fn judged(ast: &ast::Kernel, tokens: &TokenBuffer, depth: Depth, diags: &mut Diagnostics) -> Option<Finished> {
+    let mut found = Diagnostics::new();
+    let finished = kernel(ast, tokens, depth, &mut found);
+    found.said_once(ast);
+    if found.has_errors() {
+        // What is wrong comes first.
+        for code in Code::OF_SPEED {
+            found.silence(code);
+        }
+    }
+    diags.append(found);
+    finished
 }
 
 /// One kernel, room by room.
@@ -199,8 +239,8 @@ impl Kernel<'_> {
         }
         fits(program, &stages, &entries, diags)?;
         passes(program, &entries, diags)?;
-        holds(program, &stages, &entries, diags)?;
-        let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
+        let held = holds(program, &stages, &entries, diags)?;
+        let kernels: Vec<&kernel_ir::Kernel> = entries.iter().map(|e| &e.kernel).collect();
         let emit = match depth {
             Depth::Bounded => emit::emit_unverified,
             Depth::Full => emit::emit,
@@ -224,7 +264,7 @@ impl Kernel<'_> {
             Ok(is_decided) => is_decided,
             Err(wrong) => return bug(diags, program, "proof", wrong.to_string()),
         };
-        info.explanation = explain::text(written, &stages, entries.first().map(|e| &e.kernel), &info).into();
+        info.explanation = explain::text(written, &stages, (entries.first().map(|e| &e.kernel), held), &info).into();
         Some(((info, stages, entries), is_decided))
     }
 }
@@ -273,23 +313,28 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     None
 }
 
-/// Whether a thread has the registers that it must hold at one time in some entry point; none after a report that it
-/// does not.
-fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
-    let found = entries.iter().flat_map(|e| {
-        let threads = e.kernel.signature.threads;
-        kernel_ir::held(&e.kernel).into_iter().map(move |(held, limit, role)| (held, limit, role, threads))
-    });
-    let above = found.filter(|(held, limit, ..)| held.words > *limit);
-    let Some((held, limit, role, threads)) = above.max_by_key(|(held, ..)| held.words) else { return Some(()) };
-    let mut parts = held.parts;
+/// What a thread must hold at one time in the first entry point, if it has the registers for that in all of them; none
+/// after a report that it does not.
+fn holds<'k>(
+    program: &Program,
+    stages: &[Analysed],
+    entries: &'k [lower::Entry],
+    diags: &mut Diagnostics,
+) -> Option<Vec<kernel_ir::HeldIn<'k>>> {
+    let all: Vec<Vec<kernel_ir::HeldIn<'k>>> = entries.iter().map(|e| kernel_ir::held(&e.kernel)).collect();
+    let found = all.iter().zip(entries).flat_map(|(of_entry, e)| of_entry.iter().map(move |held| (held, e)));
+    let above = found.filter(|(found, _)| found.held.words > found.limit);
+    let Some((found, entry)) = above.max_by_key(|(found, _)| found.held.words) else {
+        return Some(all.into_iter().next().unwrap_or_default());
+    };
+    let mut parts = found.held.parts.clone();
     parts.sort_by_key(|part| std::cmp::Reverse(part.1));
     let largest = stages.iter().find(|s| parts.first().is_some_and(|part| part.0 == s.stage.name));
     diags.report(codes::RegisterPressure {
-        words: held.words,
-        limit,
-        threads: (limit < target::REGISTER_LIMIT).then_some(threads),
-        role: role.map(|role| role.name.clone()),
+        words: found.held.words,
+        limit: found.limit,
+        threads: (found.limit < target::REGISTER_LIMIT).then_some(entry.kernel.signature.threads),
+        role: found.role.map(|role| role.name.clone()),
         parts,
         span: largest.map_or(program.name.span, |s| s.stage.span),
     });

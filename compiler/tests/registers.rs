@@ -24,7 +24,7 @@ fn accepted(source: &str) -> Compiled {
 }
 
 fn of(kernel: &Compiled) -> Held {
-    held(&kernel.entries[0].kernel).remove(0).0
+    held(&kernel.entries[0].kernel).remove(0).held
 }
 
 /// Registers, and bytes spilled, of the first entry point, where a thread may have at most so many; none without an

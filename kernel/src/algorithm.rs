@@ -12,6 +12,8 @@
 
 mod operands;
 
+pub use operands::is_read;
+
 use crate::{ElementType, List, Text};
 
 /// Position of a node in [`Algorithm::indices`].

@@ -264,8 +264,8 @@ impl<'a> Subject<'a> {
 
     fn is_wrong_on_emulator(&self, kernel: &Kernel, seeds: u64) -> Option<bool> {
         let mut info = self.info.clone();
-        let mut kernels: Vec<Kernel> = self.compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
-        kernels[0] = kernel.clone();
+        let mut kernels: Vec<&Kernel> = self.compiled.entries.iter().map(|entry| &entry.kernel).collect();
+        kernels[0] = kernel;
         info.ptx.text = emit(&kernels, &info.name).ok()?.to_string().into();
         // The emulator runs as many clusters at one time.
         let resident = (self.blocks() / i64::from(self.info.launch.cluster.max(1))) as u32;

@@ -163,12 +163,18 @@ impl Plan {
 
     fn known(&self, n: usize, case: &Case) -> Result<Option<Known>, Failure> {
         let path = self.at.join(format!("reached-{n}.txt"));
+        // One of an earlier run would be taken for that of this one.
+        let _ = std::fs::remove_file(&path);
         let mut process = self.process(None, "baseline", &case.to_string());
         process.env("TILEWRIGHT_REACHED", &path);
         let (text, _) = ended(&mut process)?;
         let Some((mark, took)) = text.trim().split_once(' ') else { return Ok(None) };
         let wrong = || format!("{case}: not understood: {text}");
-        let reached = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // A compilation that comes to none of the mutants writes no file.
+        let reached = match std::fs::read_to_string(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|e| format!("{}: {e}", path.display()))?,
+        };
         let took = Duration::from_micros(took.parse().map_err(|_| wrong())?);
         let mark = mark.parse().map_err(|_| wrong())?;
         Ok(Some(Known { case: case.clone(), mark, took, reached: reached.lines().flat_map(str::parse).collect() }))

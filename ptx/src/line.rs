@@ -6,6 +6,25 @@ use crate::inst::Inst;
 use crate::module::Function;
 use crate::operand::{Address, AddressBase, Immediate, Operand, RegId};
 
+/// The digits of small numbers, of which most registers have one, and how many these are.
+static DECIMALS: [([u8; 3], usize); 1000] = decimals();
+
+const fn decimals() -> [([u8; 3], usize); 1000] {
+    let (mut all, mut number) = ([([0; 3], 0); 1000], 0);
+    while number < all.len() {
+        let digits = [(number / 100) as u8, (number / 10 % 10) as u8, (number % 10) as u8];
+        let length = 1 + (number >= 10) as usize + (number >= 100) as usize;
+        let mut at = 0;
+        while at < length {
+            all[number].0[at] = b'0' + digits[3 - length + at];
+            at += 1;
+        }
+        all[number].1 = length;
+        number += 1;
+    }
+    all
+}
+
 /// A line of text.
 pub(crate) struct Line {
     bytes: [u8; Self::LENGTH],
@@ -46,6 +65,16 @@ impl Line {
     }
 
     fn number(&mut self, mut number: u64) -> Option<()> {
+        if number < DECIMALS.len() as u64 {
+            let (digits, length) = &DECIMALS[number as usize];
+            let end = self.length + length;
+            if end > Self::LENGTH {
+                return None;
+            }
+            self.bytes[self.length..end].copy_from_slice(&digits[..*length]);
+            self.length = end;
+            return Some(());
+        }
         let (mut digits, mut at) = ([0_u8; 20], 20);
         while at == 20 || number > 0 {
             at -= 1;

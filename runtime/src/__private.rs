@@ -59,6 +59,8 @@
 //! - A kernel without tensor inputs still has `'a` and `'m`: its outputs use them.
 //! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.
 
+#[cfg(feature = "cuda")]
+pub use crate::cuda::{TextLaunch, TextParameter, run_text};
 #[cfg(feature = "emulator")]
 pub use crate::emulator::{Part, count};
 pub use crate::launch::{Arg, blocks, launch, prepare};

@@ -7,6 +7,7 @@ use crate::support::{finished, runs};
 use tilewright::__private::{Arg, DynamicTensor, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::{Device, EmulatorOptions};
+use tilewright_compiler::diag::Code;
 
 fn right(source: &str, sizes: &[&[i64]], seeds: u64) {
     let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
@@ -101,6 +102,26 @@ fn schedules_of_them_are_like_others() {
             }
             let sizes: &[&[i64]] = &[&[1, 4], &[3, 136], &[70, 12], &[5, 0], &[2, 900]];
             right(&source, sizes, 2);
+        }
+    }
+}
+
+/// Parts of the terms that whole iterations divide: no predicate keeps out what belongs to the next part, so that a
+/// loop has to end where its part does.
+#[test]
+fn parts_end_where_the_next_ones_begin() {
+    let schedules = [
+        "split j into 3 -> g, jo; split jo by 64 -> jp, t; bind i, g: grid; bind t: thread; reduce g by grid;
+         reduce t by cta; reorder i, g, t, jp;",
+        "split j into 3 -> jg, jo; split jo by 64 -> jp, t; bind i: grid; bind t: thread; reduce t by cta;
+         reorder i, t, jg, jp;",
+    ];
+    for ops in schedules {
+        for range in ["0..min(60 * n[i], N)", "max(50 * n[i], 0)..N", "max(0, 40 * n[i])..min(90 * n[i], N)"] {
+            let source =
+                of_rows(", n: i32[M]", &format!("sum(|j in {range}| x[i, j])"), &format!("schedule y {{ {ops} }}"));
+            let source = source.replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N % 192 == 0 {");
+            right(&source, &[&[5, 192], &[9, 576]], 2);
         }
     }
 }
@@ -281,4 +302,50 @@ fn attention_has_the_keys_that_memory_says() {
     let both = "max(max(0, 5 * from[i / 64]), 3 * first[i])..min(min(9 * to[i / 64], 7 * last[i]), N)";
     let more = "from: i32[T], to: i32[T], first: i32[M], last: i32[M]";
     right(&with(more, both, "where M <= 64 * T"), &[&[130, 80, 3], &[17, 45, 2]], 4);
+}
+
+/// The variants of attention that are examples, over some keys of each head: few queries whose keys blocks share, and
+/// products of warps.
+#[test]
+fn variants_of_attention_have_lengths() {
+    let text = include_str!("../../examples/attention_variants.rs");
+    let kernel = |name: &str| {
+        let start = text.find(&format!("kernel {name}(")).expect("an example");
+        let end = text[start..].find("\n    }\n").expect("its end");
+        format!("{}\n    }}", &text[start..start + end])
+    };
+    for (name, heads, at, terms) in [("Decode", "H", "h", "T"), ("ByWarps", "1", "0", "N")] {
+        let source = kernel(name)
+            .replace(&format!("kernel {name}("), &format!("kernel {name}(n: i32[{heads}], "))
+            .replace("(|j|", &format!("(|j in 0..min(40 * n[{at}], {terms})|"));
+        let sizes: &[&[i64]] = if name == "Decode" { &[&[2, 3, 600], &[1, 1, 64]] } else { &[&[70, 150], &[3, 32]] };
+        right(&source, sizes, 2);
+    }
+}
+
+/// A tile of tensor cores has all terms of its factors, whatever memory says.
+#[test]
+fn tensor_cores_take_no_such_sums() {
+    let source = |range: &str| {
+        format!(
+            "kernel Product(a: bf16[M, K], b: bf16[N, K], n: i32[M]) -> (c: f32[M, N]) where N % 2 == 0, K % 8 == 0 {{
+                acc[i, j] = dot(|k in {range}| a[i, k] * b[j, k]);
+                c[i, j] = acc[i, j] + (n[i] as f32);
+                schedule c {{
+                    split i by 64 -> it, i1; split j by 64 -> jt, j1; bind it, jt: grid; reorder it, jt, i1, j1;
+                    fragment (i1, j1) by wgmma; vectorize j1_p;
+                }}
+                schedule acc in registers at c.jt {{
+                    split k by 64 -> ko, k1; reorder ko, i, j, k1; mma (i, j, k1) by wgmma;
+                }}
+                stage sa[i, k] = a in shared at acc.ko ring(2) via tma {{ layout [i, k] swizzle 128; }}
+                stage sb[j, k] = b in shared at acc.ko ring(2) via tma {{ layout [j, k] swizzle 128; }}
+            }}"
+        )
+    };
+    right(&source("0..K"), &[&[3, 64, 2]], 1);
+    for range in ["0..min(n[0], K)", "0..min(n[i], K)", "max(n[0], 0)..K"] {
+        let Err((codes, report)) = finished(&source(range)) else { panic!("accepted: {range}") };
+        assert_eq!(codes, [Code::TW0804], "{report}");
+    }
 }

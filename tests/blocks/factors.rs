@@ -261,6 +261,32 @@ fn factors_in_other_places_are_refused() {
     refused(&other, Code::TW0802, &["the copy of `k` is not around the product of `acc`", "at acc.jo"]);
 }
 
+/// A copy that holds several tiles has each of them begin with a pattern of its swizzle, or they have copies of their
+/// own. Rows of a tile follow each other.
+#[test]
+fn tiles_begin_where_patterns_do() {
+    let source = "kernel P(a: bf16[M + 2, K], b: bf16[3, N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k, r| a[m + r, k] * b[r, n, k]);
+        c[m, n] = acc[m, n];
+        schedule c {
+            split m by 64 -> mt, mi; split n by 32 -> nt, ni; reorder mt, nt, mi, ni; bind mt, nt: grid;
+            fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt { split k by 64 -> ko, ki; reorder ko, r, m, n, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+        stage sb[r, n, k] = b in shared at acc.ko ring(2) via tma { layout [r, n, k] swizzle 128; }
+    }";
+    refused(source, Code::TW0802, &["a tile of `a` begins in row 2", "not confirmed", "`at acc.r`"]);
+    let apart = source.replace("a in shared at acc.ko", "a in shared at acc.r");
+    // Sizes are M, K, N.
+    runs(&apart, &accepted(&apart), &[&[70, 72, 33], &[1, 8, 1]], 1);
+    // Tiles that are whole patterns apart.
+    let eights = source.replace("M + 2", "M + 16").replace("m + r", "m + 8 * r");
+    runs(&eights, &accepted(&eights), &[&[70, 72, 33], &[1, 8, 1]], 1);
+    let every_other = apart.replace("M + 2", "2 * M + 2").replace("m + r", "2 * m + r");
+    refused(&every_other, Code::TW0803, &["do not follow each other", "by an equation of its own"]);
+}
+
 /// A factor is read past the ends of its tensor, where the copy has zeros: before its first row, and around an image.
 #[test]
 fn factors_are_zero_outside() {

@@ -99,6 +99,123 @@ fn readers_that_are_like_a_sum() {
     assert_eq!(ptx(&accepted(&written)), ptx(&kernel));
 }
 
+/// What is made of sums along rows, whose four lanes `fragment` knows, and along columns, whose eight lanes and four
+/// warps are named by hand.
+#[test]
+fn statistics_of_rows_and_columns() {
+    let rows = "kernel P(a: bf16[M, K], b: bf16[40, K]) -> (c: bf16[M, 40], most: f32[M], squares: f32[M])
+    where K % 8 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        most[m] = max(|n| acc[m, n]);
+        squares[m] = sum(|n| acc[m, n] * acc[m, n]);
+        c[m, n] = acc[m, n] as bf16;
+        schedule c {
+            split m by 64 -> mt, mi; bind mt: grid; reorder mt, mi, n; fragment (mi, n) by wgmma; vectorize n_p;
+        }
+        schedule most at c.mt { split m by 64 -> mt, mi; bind mt: grid; fragment (mi, n) by wgmma; }
+        schedule squares at c.mt { split m by 64 -> mt, mi; bind mt: grid; fragment (mi, n) by wgmma; }
+        schedule acc in registers at c.mt { split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 64; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 64; }
+    }";
+    // Sizes are M, K.
+    let kernel = accepted(rows);
+    runs(rows, &kernel, &[&[1, 8], &[70, 40], &[66, 136], &[5, 0]], 2);
+    assert!(has(&kernel, "shfl.sync.bfly"));
+    let columns = "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (squares: f32[N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        squares[n] = sum(|m| acc[m, n] * acc[m, n]);
+        schedule squares {
+            split n by 32, 8, 2 -> nt, nj, nq, np; split m by 64, 16, 8 -> mt, mw, mh, mr;
+            reorder nt, mt, mw, mr, nq, nj, np, mh;
+            bind nt: grid; bind mw: warp; bind mr: thread; bind nq: thread; unroll nj; unroll np; unroll mh;
+            reduce mw; reduce mr;
+        }
+        schedule acc in registers at squares.mt { split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 64; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 64; }
+    }";
+    // Sizes are M, K, N.
+    let sizes: &[&[i64]] = &[&[1, 8, 1], &[70, 40, 33], &[130, 136, 64], &[5, 0, 4], &[0, 8, 3]];
+    let kernel = accepted(columns);
+    runs(columns, &kernel, sizes, 2);
+    assert!(has(&kernel, "shfl.sync.bfly"));
+    // `fragment` of rows that are terms knows these, too: of one tile of rows, and of two in the loop.
+    let by_hand = columns.split_once("schedule squares {").and_then(|(_, rest)| rest.split_once("}\n")).expect("ops").0;
+    for rows in [64, 128] {
+        let ops = format!(
+            " split n by 32 -> nt, ni; split m by {rows} -> mt, mi; reorder nt, mt, mi, ni; bind nt: grid;
+            fragment (mi, ni) by wgmma; unroll ni_p;\n"
+        );
+        let source = columns.replace(by_hand, &ops);
+        let kernel = accepted(&source);
+        runs(&source, &kernel, sizes, 2);
+        assert!(has(&kernel, "shfl.sync.bfly"));
+    }
+}
+
+/// Rows as terms in all other places: of products of warps, of several warpgroups beside an output, the largest in the
+/// place of the sum, and rows and columns both.
+#[test]
+fn fragments_whose_rows_are_terms() {
+    let [of_rows, of_all] = ["most[n] = max(|m| abs(acc[m, n]));", "all[u] = sum(|m in 0..M, n in 0..N| acc[m, n]);"];
+    let wgmma = |equation: &str, output: &str, ops: &str, sum: &str| {
+        format!(
+            "kernel P(a: bf16[M, K], b: bf16[N, K]) -> ({output}) where K % 8 == 0 {{
+                acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+                {equation}
+                schedule {ops}
+                schedule acc in registers at {sum} by wgmma; }}
+                stage sa[m, k] = a in shared at acc.ko ring(2) via tma {{ layout [m, k] swizzle 64; }}
+                stage sb[n, k] = b in shared at acc.ko ring(2) via tma {{ layout [n, k] swizzle 64; }}
+            }}"
+        )
+    };
+    let warpgroups = wgmma(
+        of_rows,
+        "most: f32[N]",
+        "most {
+            split n by 24 -> nt, ni; split m by 128, 64 -> mt, mw, mi; reorder nt, mt, mw, mi, ni;
+            bind nt: grid; bind mw: warpgroup; fragment (mi, ni) by wgmma; reduce mw; unroll ni_p;
+        }",
+        "most.mt { split k by 32 -> ko, ki; split m by 64 -> mw, mi; reorder ko, mw, mi, n, ki; bind mw: warpgroup;
+            mma (mi, n, ki)",
+    );
+    let both = wgmma(
+        of_all,
+        "all: f32[U]",
+        "all {
+            split n by 24 -> nt, ni; split m by 64 -> mt, mi; reorder u, mt, nt, mi, ni;
+            bind u: grid; fragment (mi, ni) by wgmma;
+        }",
+        "all.nt { split k by 32 -> ko, ki; mma (m, n, ki)",
+    );
+    let warps = "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (squares: f32[N]) where K % 16 == 0 {
+        fa[m, k] = a[m, k];
+        fb[n, k] = b[n, k];
+        acc[m, n] = dot(|k| fa[m, k] * fb[n, k]);
+        squares[n] = sum(|m| acc[m, n] * acc[m, n]);
+        schedule squares {
+            split n by 64, 16 -> nt, nw, ni; split m by 32 -> mt, mi; reorder nt, mt, nw, mi, ni;
+            bind nt: grid; bind nw: warp; fragment (mi, ni) by mma_sync; unroll ni_p;
+        }
+        schedule acc in registers at squares.mt {
+            split k by 32 -> ko, ki; split n by 16 -> nw, ni; reorder ko, nw, m, ni, ki; bind nw: warp;
+            mma (m, ni, ki) by mma_sync;
+        }
+        schedule fa in registers per warp at acc.nw { fragment (m, k) by mma_sync; }
+        schedule fb in registers per warp at acc.nw { fragment (n, k) by mma_sync; }
+    }";
+    // Sizes are M, K, N; and U last, which only one of them has.
+    let sizes: &[&[i64]] = &[&[1, 16, 1], &[70, 48, 33], &[130, 144, 64], &[5, 0, 4], &[0, 16, 3]];
+    for source in [&*warpgroups, warps] {
+        runs(source, &accepted(source), sizes, 2);
+    }
+    let with_one: Vec<Vec<i64>> = sizes.iter().map(|dims| [dims, &[2][..]].concat()).collect();
+    let with_one: Vec<&[i64]> = with_one.iter().map(Vec::as_slice).collect();
+    runs(&both, &accepted(&both), &with_one, 2);
+}
+
 /// Tensors that the accelerator accesses alone may have more elements than 32 bits count: their offsets are computed
 /// nowhere. What threads store, they address.
 #[test]
@@ -128,6 +245,9 @@ fn every_type_in_tiles_that_do_not_divide() {
         (product(["e5m2", "e5m2", "f32"], 16, [64, 24, 128], B128), "m64n24k32.f32.e5m2.e5m2"),
         (product(["i8", "i8", "i32"], 16, [64, 48, 64], B64), "m64n48k32.s32.s8.s8"),
         (product(["u8", "u8", "i32"], 16, [64, 32, 32], B32), "m64n32k32.s32.u8.u8"),
+        // Of integers there are these two beside multiples of 16.
+        (product(["u8", "i8", "i32"], 16, [64, 24, 32], B32), "m64n24k32.s32.u8.s8"),
+        (product(["i8", "i8", "i32"], 16, [128, 8, 64], B64), "m64n8k32.s32.s8.s8"),
         // Both kinds of 8-bit factors, in either order.
         (product(["e4m3", "e5m2", "f32"], 16, [64, 40, 64], B64), "m64n40k32.f32.e4m3.e5m2"),
         (product(["e5m2", "e4m3", "f32"], 16, [128, 8, 128], B128), "m64n8k32.f32.e5m2.e4m3"),
@@ -453,6 +573,8 @@ fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
     refused(&with("split m by 64", "split m by 96"), Code::TW0801, &["96 iterations", "multiples of 64"]);
     refused(&with("split n by 64", "split n by 36"), Code::TW0801, &["36 iterations", "multiples of 8"]);
     refused(&with("split k by 64", "split k by 24"), Code::TW0801, &["multiples of 16"]);
+    let integers = product(["i8", "i8", "i32"], 16, [64, 40, 64], B64).source();
+    refused(&integers, Code::TW0801, &["40 iterations", "multiples of 16", "8 and 24", "let it have 48"]);
     refused(&with("mma (m, n, ki)", "mma (m, ki, n)"), Code::TW0801, &["axis of terms"]);
     refused(&with("mma (m, n, ki)", "mma (ki, n, m)"), Code::TW0801, &["axis of terms"]);
     refused(&with("split k by 64 -> ko, ki;", "split k by 64 -> ko, ki; unroll ki;"), Code::TW0801, &["bound"]);

@@ -159,6 +159,17 @@ fn products_follow_each_other() {
     assert!(inside.len() <= 39, "{} instructions: {inside:#?}", inside.len());
 }
 
+/// What the parts of a split reduction begin with is no part of their addresses: the loop is that of the whole product,
+/// and twice the slot as a value of the warp.
+#[test]
+fn parts_of_products_follow_each_other() {
+    let Some(listing) = of_example("gemm_variants.rs", "SplitK") else { return };
+    let inside = main_loop(&listing);
+    let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
+    assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("IMAD.WIDE")), (4, 2, 0), "{inside:#?}");
+    assert!(inside.len() <= 50, "{} instructions: {inside:#?}", inside.len());
+}
+
 /// In the main loops of attention both products of a block are under way at one time, and of 64 scores a thread has
 /// each takes an extreme, a multiplication with the difference, an exponential, a sum, half of a conversion, and one
 /// correction of the output: 352 instructions of at most 500. None is for masks.

@@ -121,6 +121,12 @@ fn gemm_registers() {
 }
 
 #[test]
+fn tuned_product() {
+    let found = check("tuned_product", &[&[1, 8, 8], &[64, 72, 16], &[130, 136, 72], &[128, 64, 256]]);
+    assert!(found[0].contains("of 3 · 3 combinations; chosen by h200 at "), "{}", found[0]);
+}
+
+#[test]
 fn role_product() {
     let found = check("role_product", &[&[1, 4, 1], &[7, 36, 65], &[130, 32, 3], &[257, 100, 64], &[129, 132, 70]]);
     assert!(found[0].contains("goes to the 2 blocks along c.mc"), "{}", found[0]);

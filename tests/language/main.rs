@@ -6,8 +6,12 @@ mod corners;
 mod dependent;
 mod edits;
 mod end_to_end;
+mod helps;
+#[path = "../support/invocations.rs"]
+mod invocations;
 mod launches;
 mod pages;
 mod speed;
 #[path = "../support/mod.rs"]
 mod support;
+mod tune;

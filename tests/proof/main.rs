@@ -14,8 +14,8 @@ use tilewright_compiler::kernel_ir::Kernel;
 /// The kernel with another loop program in place of its first entry point.
 fn with_first(compiled: &Compiled, first: &Kernel) -> Result<KernelInfo, EmitError> {
     let mut info = compiled.info.as_ref().expect("no error").clone();
-    let mut kernels: Vec<Kernel> = compiled.entries.iter().map(|entry| entry.kernel.clone()).collect();
-    kernels[0] = first.clone();
+    let mut kernels: Vec<&Kernel> = compiled.entries.iter().map(|entry| &entry.kernel).collect();
+    kernels[0] = first;
     info.ptx.text = emit(&kernels, &info.name)?.to_string().into();
     Ok(info)
 }

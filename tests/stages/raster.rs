@@ -95,6 +95,100 @@ fn reductions_across_blocks() {
     tried(shared, &[&[1, 1, 1], &[3, 9, 40], &[5, 13, 64]], 2);
 }
 
+/// From the last iteration on, along any axes of the grid: alone, in groups, in clusters, persistent, beside an output
+/// with fewer blocks, and along an axis that blocks reduce.
+#[test]
+fn descending() {
+    let add = |launch: &str, raster: &str| {
+        format!(
+            "kernel Add(x: f32[M, N], y: f32[M, N]) -> (z: f32[M, N]) {{
+                z[i, j] = x[i, j] + y[i, j];
+                {launch}
+                schedule z {{ split j by 32 -> b, t; bind i, b: grid raster({raster}); bind t: thread; }}
+            }}"
+        )
+    };
+    for raster in
+        ["i: descending", "b: descending", "i: 2, b: descending", "i: descending, i: 3", "b: descending, i: descending"]
+    {
+        for launch in ["", "launch persistent;"] {
+            tried(&add(launch, raster), SIZES, 2);
+        }
+    }
+    let kernel =
+        finished(&add("", "i: 2, i: descending")).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+    let said = &kernel.info.as_ref().expect("no error").explanation;
+    assert!(said.contains("axis i: M, grid, in groups of 2, descending\n"), "{said}");
+    let clusters = "kernel Sums(x: f32[L, M, N]) -> (y: f32[L, M]) {
+        y[h, i] = sum(|j| x[h, i, j]);
+        launch cluster(2), threads(32);
+        schedule y {
+            bind h, i: grid raster(h: 2, i: descending); split j into 2 -> c, jc; bind c: cta;
+            split jc by 32 -> r, t; bind t: thread; reduce t; reduce c;
+        }
+    }";
+    tried(clusters, &[&[1, 1, 3], &[3, 4, 70], &[5, 3, 33]], 2);
+    for by in ["grid", "atomic"] {
+        let columns = format!(
+            "kernel Columns(x: u32[M, N]) -> (y: u32[N]) {{
+                y[j] = sum(|i| x[i, j]);
+                launch threads(32);
+                schedule y {{
+                    split i by 4 -> ib, ii; split j by 32 -> jb, t; reorder jb, ib, t, ii;
+                    bind jb, ib: grid raster(jb: descending, ib: descending); bind t: thread; reduce ib by {by};
+                }}
+            }}"
+        );
+        tried(&columns, &[&[1, 1], &[9, 40], &[30, 100], &[0, 7], &[5, 200]], 2);
+    }
+    let several = "kernel Two(x: f32[M, N]) -> (z: f32[M, N], y: f32[M]) {
+        z[i, j] = x[i, j] * 2.0;
+        y[i] = sum(|j| x[i, j]);
+        launch threads(32);
+        schedule z { split j by 32 -> b, t; bind i, b: grid raster(b: descending); bind t: thread; }
+        schedule y { split i by 4 -> io, r; bind io: grid raster(io: descending); split j by 32 -> jo, t; bind t: thread; reduce t; }
+    }";
+    tried(several, &[&[1, 1], &[9, 70], &[33, 5], &[4, 0]], 2);
+}
+
+/// The last block has what comes last: without it, that is missing.
+#[test]
+fn the_order_is_as_said() {
+    for (raster, group, falls) in [
+        ("", 1, [false; 2]),
+        (" raster(i: descending)", 1, [true, false]),
+        (" raster(b: descending)", 1, [false, true]),
+        (" raster(i: 2, b: descending)", 2, [false, true]),
+        (" raster(i: 3, i: descending)", 3, [true, false]),
+    ] {
+        let source = format!(
+            "kernel Copy(x: f32[M, N]) -> (z: f32[M, N]) {{ z[i, j] = x[i, j]; schedule z {{ bind i, j: grid{raster}; }} }}"
+        );
+        let source = source.replace("(b:", "(j:").replace(", b:", ", j:");
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        let info = kernel.info.as_ref().expect("no error");
+        for (m, n) in (1..8).flat_map(|m| (1..5).map(move |n| (m, n))) {
+            let mut order = Vec::new();
+            for first in (0..m).step_by(group) {
+                let end = m.min(first + group as i64);
+                order.extend((0..n).flat_map(|j| (first..end).map(move |i| [i, j])));
+            }
+            let turned =
+                |[i, j]: [i64; 2]| [if falls[0] { m - 1 - i } else { i }, if falls[1] { n - 1 - j } else { j }];
+            for blocks in 0..m * n {
+                let mut launch = Launch::new(info, &[m, n]).expect("a launch");
+                launch.blocks = blocks;
+                let missing = order[blocks as usize..].iter().map(|at| turned(*at)).min().expect("one is left");
+                let Verdict::Violated(found) = check(&kernel.entries[0].kernel, &launch, 10_000_000) else {
+                    panic!("{blocks} blocks of {m} x {n} are not all: {source}")
+                };
+                let expected = format!("element {} of `z` is never written", missing[0] * n + missing[1]);
+                assert!(found.to_string().ends_with(&expected), "{source} {m} x {n}, {blocks} blocks: {found}");
+            }
+        }
+    }
+}
+
 /// Without the clipping of the last group, blocks would miss rows and take others twice: the checker sees that.
 #[test]
 fn a_group_that_is_not_clipped_is_noticed() {

@@ -17,4 +17,16 @@ tilewright::schedule! {
     }
 }
 
+// A factor of a product: what each thread reads for itself, tensor cores do not find.
+tilewright::schedule! {
+    kernel Product(a: bf16[M, K], b: bf16[64, 64]) -> (c: f32[M, 64]) where K >= 64 {
+        acc[m, n] = dot(|k in 0..64| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        schedule c { split m by 64 -> mt, mi; bind mt: grid; fragment (mi, n) by wgmma; unroll n_p; }
+        schedule acc in registers at c.mt { split k by 64 -> ko, ki; mma (m, n, ki) by wgmma; }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    }
+}
+
 fn main() {}

@@ -30,4 +30,36 @@ tilewright::schedule! {
     }
 }
 
+// Blocks of a cluster: a product, and a sum of threads.
+tilewright::schedule! {
+    kernel Product(a: bf16[M, K], b: bf16[N, K]) -> (c: f32[M, N]) where K % 8 == 0 {
+        acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+        c[m, n] = acc[m, n];
+        launch cluster(2);
+        schedule c {
+            split m by 64 -> mt, mi; split n by 64 -> nt, ni; reorder mt, nt, mi, ni;
+            bind mt, nt: grid; fragment (mi, ni) by wgmma; unroll ni_p;
+        }
+        schedule acc in registers at c.nt {
+            split k by 64 -> kt, ki; split kt into 2 -> kc, ko;
+            bind kc: cta; mma (m, n, ki) by wgmma; reduce kc by cluster;
+        }
+        stage sa[m, k] = a in shared at acc.ko ring(2) via tma { layout [m, k] swizzle 128; }
+        stage sb[n, k] = b in shared at acc.ko ring(2) via tma { layout [n, k] swizzle 128; }
+    }
+}
+
+tilewright::schedule! {
+    kernel Means(x: f32[M, N]) -> (y: f32[M, N]) {
+        s[i] = sum(|j| x[i, j]);
+        y[i, j] = x[i, j] - s[i];
+        launch threads(128);
+        schedule y { split j by 128 -> r, t; bind i: grid; bind t: thread; }
+        schedule s in registers at y.i {
+            split j by 1024 -> q, r; split q into 2 -> b, o; split r by 128 -> u, t;
+            bind b: cta; bind t: thread; reduce t; reduce b by cluster;
+        }
+    }
+}
+
 fn main() {}

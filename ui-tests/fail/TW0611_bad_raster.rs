@@ -36,11 +36,25 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
+    kernel Falls(x: f32[M, N]) -> (z: f32[M, N]) {
+        z[i, j] = x[i, j] * 2.0;
+        schedule z { split j by 64 -> b, t; bind i, b: grid raster(i: descending, i: descending); bind t: thread; }
+    }
+}
+
+tilewright::schedule! {
+    kernel FallingThreads(x: f32[M, N]) -> (z: f32[M, N]) {
+        z[i, j] = x[i, j] * 2.0;
+        schedule z { split j by 64 -> b, t; bind i, b: grid; bind t: thread raster(t: descending); }
+    }
+}
+
+tilewright::schedule! {
     kernel Beside(x: f32[M, N]) -> (z: f32[M, N], y: f32[M, N]) {
         z[i, j] = x[i, j] * 2.0;
         y[i, j] = x[i, j] * 3.0;
         schedule z { split j by 64 -> b, t; bind i, b: grid; bind t: thread; }
-        schedule y at z.b { split j by 64 -> b, t; bind i, b: grid raster(i: 2); bind t: thread; }
+        schedule y at z.b { split j by 64 -> b, t; bind i, b: grid raster(i: 2, b: descending); bind t: thread; }
     }
 }
 

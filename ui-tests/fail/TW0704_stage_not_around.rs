@@ -58,4 +58,49 @@ tilewright::schedule! {
     }
 }
 
+// Warps hold factors for themselves, and all of the block computes what reads them.
+tilewright::schedule! {
+    kernel Chain(q: bf16[M, 64], k: bf16[N, 64], v: bf16[N, 64]) -> (o: f32[M, 64]) {
+        fq[i, d] = q[i, d];
+        fk[j, d] = k[j, d];
+        s[i, j] = dot(|d| fq[i, d] * fk[j, d]);
+        p[i, j] = max(s[i, j], 0.0) as bf16;
+        fv[e, j] = v[j, e];
+        acc[i, e] = dot(|j| p[i, j] * fv[e, j]);
+        o[i, e] = acc[i, e];
+        schedule o {
+            split i by 64, 16 -> it, iw, ii; reorder it, iw, ii, e;
+            bind it: grid; bind iw: warp; fragment (ii, e) by mma_sync; unroll e_p;
+        }
+        schedule acc in registers at o.it {
+            split j by 32 -> jo, ji; split i by 16 -> iw, ii; reorder jo, iw, ii, e, ji;
+            bind iw: warp; mma (ii, e, ji) by mma_sync;
+        }
+        schedule p in registers at acc.jo {
+            split i by 16 -> iw, ii; reorder iw, ii, j; bind iw: warp; fragment (ii, j) by mma_sync;
+        }
+        schedule s in registers at acc.jo {
+            split i by 16 -> iw, ii; reorder iw, ii, j, d; bind iw: warp; mma (ii, j, d) by mma_sync;
+        }
+        schedule fq in registers per warp at acc.jo { fragment (i, d) by mma_sync; }
+        schedule fk in registers per warp at s.iw { fragment (j, d) by mma_sync; }
+        schedule fv in registers per warp at acc.jo { fragment (e, j) by mma_sync; }
+    }
+}
+
+// No product: two stages of the block read it, and each needs its own.
+tilewright::schedule! {
+    kernel Each(x: f32[M, N]) -> (y: f32[M, N]) {
+        h[i] = sum(|j| x[i, j]);
+        a[i] = h[i] * 0.5;
+        b[i] = h[i] + 1.0;
+        y[i, j] = x[i, j] - a[i] * b[i];
+        launch threads(128);
+        schedule y { split i by 4 -> g, w; split j by 32 -> r, t; bind g: grid; bind w: warp; bind t: thread; }
+        schedule a in registers at y.g { bind i: warp; }
+        schedule b in registers at y.g { bind i: warp; }
+        schedule h in registers per warp at y.g { split j by 32 -> r, t; bind t: thread; reduce t; }
+    }
+}
+
 fn main() {}

@@ -12,6 +12,7 @@ pub fn bless() -> Result<(), Failure> {
     for written in [&["examples", "golden"][..], &["examples", "ladder"], &["work"]] {
         run(cargo().args(["test", "--quiet", "--test"]).args(written).env("TILEWRIGHT_BLESS", "1"))?;
     }
+    crate::conformance::write()?;
     let inline =
         ["kernel", "ptx", "theory", "ir", "compiler", "cli"].map(|name| format!("--package=tilewright-{name}"));
     run(cargo().args(["test", "--quiet"]).args(&inline).env("UPDATE_EXPECT", "1"))?;

@@ -12,12 +12,14 @@ use crate::{Failure, cargo, kernels, root, run};
 const LIMIT: u64 = 60 << 20;
 /// The script that runs everything.
 const SCRIPT: &str = include_str!("device/run.sh");
-/// What the libraries of that machine reach.
-const BASELINES: &str = include_str!("device/baselines.py");
-/// The same work by other means, beside kernels of the examples.
-const PEERS: &str = include_str!("device/peers.py");
-/// What Triton does of that.
-const TRITON: &str = include_str!("device/triton_kernels.py");
+/// What the libraries of that machine reach; the same work by other means, beside kernels of the examples.
+const PYTHON: [(&str, &str); 5] = [
+    ("baselines.py", include_str!("device/baselines.py")),
+    ("clocks.py", include_str!("device/clocks.py")),
+    ("peers.py", include_str!("device/peers.py")),
+    ("triton_kernels.py", include_str!("device/triton_kernels.py")),
+    ("works.py", include_str!("device/works.py")),
+];
 /// Which kernels at which sizes.
 pub(crate) const ROWS: &str = include_str!("device/rows.json");
 
@@ -36,8 +38,8 @@ pub fn bundle() -> Result<(), Failure> {
     if dist.exists() {
         std::fs::remove_dir_all(&dist).map_err(|e| format!("{}: {e}", dist.display()))?;
     }
-    let (programs, sources) = (dist.join("bin"), dist.join("kernels"));
-    for folder in [&programs, &sources] {
+    let (programs, sources, conformance) = (dist.join("bin"), dist.join("kernels"), dist.join("conformance"));
+    for folder in [&programs, &sources, &conformance] {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     let mut bytes = copy(&built.join("device-check"), &programs.join("device-check"))?;
@@ -52,11 +54,15 @@ pub fn bundle() -> Result<(), Failure> {
         bytes += copy(&built.join("examples").join(stem), &programs.join(program))?;
         bytes += copy(&file, &sources.join(name))?;
     }
+    for extension in ["ptx", "json"] {
+        for file in kernels::files(&tilewright_conformance::folder(), extension)? {
+            let Some(name) = file.file_name() else { continue };
+            bytes += copy(&file, &conformance.join(name))?;
+        }
+    }
     let script = dist.join("run.sh");
     std::fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
-    for (name, text) in
-        [("baselines.py", BASELINES), ("peers.py", PEERS), ("triton_kernels.py", TRITON), ("rows.json", ROWS)]
-    {
+    for (name, text) in PYTHON.into_iter().chain([("rows.json", ROWS)]) {
         let file = dist.join(name);
         std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
     }
@@ -76,4 +82,17 @@ pub fn bundle() -> Result<(), Failure> {
 
 fn copy(from: &Path, to: &Path) -> Result<u64, Failure> {
     std::fs::copy(from, to).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The benchmark finds what it imports beside it.
+    #[test]
+    fn every_python_file_is_bundled() {
+        let files = kernels::files(&root().join("xtask/src/device"), "py").unwrap();
+        let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_string_lossy()).collect();
+        assert_eq!(names, PYTHON.map(|(name, _)| name));
+    }
 }

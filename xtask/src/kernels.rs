@@ -67,6 +67,15 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
+/// The Rust files that paths name: a file is itself, a folder the files below it.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn of_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let each = paths.iter().map(|path| if path.is_dir() { files(path, "rs") } else { Ok(vec![path.clone()]) });
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
 /// All kernels of the repository and the generated ones.
 ///
 /// # Errors

@@ -11,14 +11,17 @@
 //! | [`replay`] | what the compiler makes of many sources, before and after a change |
 //! | [`book`] | what programs tell in the pages of `docs`, and where their links lead |
 //! | [`model`] | a matrix product on Hopper, on paper |
+//! | [`conformance`] | the conformance files, on the GPU of a machine or on the emulator |
 //! | [`device`] | the bundle for a machine with a GPU |
 //! | [`survey`] | what `device-check` does there |
+//! | [`timing`] | how it takes times, also for another program |
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod assemble;
 pub mod bless;
 pub mod book;
+pub mod conformance;
 pub mod device;
 pub mod kernels;
 pub mod model;
@@ -26,6 +29,7 @@ pub mod ops;
 pub mod prove;
 pub mod replay;
 pub mod survey;
+pub mod timing;
 
 use std::path::PathBuf;
 use std::process::Command;

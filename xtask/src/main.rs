@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{api, assemble, bless, book, device, model, prove, replay};
+use xtask::{api, assemble, bless, book, conformance, device, model, prove, replay};
 
 const USAGE: &str = "\
 cargo xtask TASK
@@ -18,6 +18,8 @@ cargo xtask TASK
   replay save [FILE], replay compare [FILE]
              keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
              and with $PTXAS instructions and registers, of what differs; in a release build, half a minute
+  conformance
+             writes the conformance files from the tests that have their programs: see docs/conformance.md
   model [M N K]
              what limits the product of examples/gemm.rs on Hopper, on paper: see docs/model.md
   device     bundles release binaries into dist/device, to be run on a machine with a GPU
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
             [Ok(m), Ok(n), Ok(k)] => model::print(Some([m, n, k])),
             _ => Err(format!("`{m} {n} {k}`: three sizes are wanted")),
         },
+        ["conformance"] => conformance::write(),
         ["device"] => device::bundle(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

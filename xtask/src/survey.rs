@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use tilewright::kernel::KernelInfo;
@@ -12,6 +11,7 @@ use tilewright_cli::sizes::{self, Given};
 use tilewright_cli::trial::{Outcome, Trial};
 
 use crate::kernels::{self, Kernel};
+use crate::timing::{Rotation, Timing};
 use crate::{Failure, ops};
 
 /// Sizes of the comparisons: small, odd ones among them.
@@ -22,12 +22,6 @@ const WHOLE: [i64; 3] = [16_384, 32_768, 98_304];
 const ASSIGNMENTS: u64 = 5;
 /// Bytes of the tensors of a timed launch: far beyond any cache.
 const TIMED_BYTES: std::ops::RangeInclusive<u64> = 200_000_000..=2_000_000_000;
-/// Samples of which the median is told, at most.
-const SAMPLES: u32 = 21;
-/// Launches of a sample, at most.
-const LAUNCHES: u32 = 10;
-/// Seconds that the timing of one kernel takes, or one launch if that is longer.
-const TIMED_SECONDS: f64 = 1.0;
 /// Threads of a timed launch, if there are sizes for as many: enough to fill a GPU.
 const TIMED_THREADS: i128 = 200_000;
 
@@ -67,66 +61,15 @@ struct Comparison {
     same: Option<(usize, usize)>,
 }
 
-/// One timing.
-struct Timing {
-    kernel: String,
-    dims: String,
-    bytes: u64,
-    /// Median.
-    seconds: f64,
-    /// Samples, and launches of each.
-    samples: (u32, u32),
-    /// What the driver's assembler did that costs speed.
-    losses: Vec<String>,
-}
-
-impl Timing {
-    /// Bytes a nanosecond.
-    fn gigabytes(&self) -> f64 {
-        self.bytes as f64 / self.seconds / 1e9
-    }
-
-    fn json(&self, copy: Option<f64>) -> Value {
-        json!({
-            "kernel": self.kernel, "dims": self.dims, "bytes": self.bytes, "seconds": self.seconds,
-            "gigabytes_per_second": self.gigabytes(), "of_copy": copy.map(|c| self.gigabytes() / c),
-            "samples": self.samples.0, "launches": self.samples.1, "losses": self.losses,
-        })
-    }
-}
-
-/// Times the kernel `name` of some files at sizes such as `M=8192,N=4096`: its bytes of traffic and the median of its
-/// seconds, as JSON.
-///
-/// # Errors
-/// Files or sizes that are wrong, or no GPU.
-pub fn row(paths: &[PathBuf], name: &str, dims: &str, seed: u64) -> Result<Value, Failure> {
-    let all = kernels_of(paths)?;
-    let found = all.iter().find(|k| k.info.name == name).ok_or_else(|| format!("there is no kernel `{name}`"))?;
-    let items: Vec<String> = dims.split(',').map(str::to_owned).collect();
-    let given = sizes::parse(&items).map_err(|e| e.to_string())?;
-    let dims = sizes::complete(&found.info, &given).map_err(|e| format!("{name}: {e}"))?;
-    let gpu = Device::cuda(0).map_err(|e| e.to_string())?;
-    Ok(time_at(&found.info, &given, &dims, &gpu, seed)?.json(None))
-}
-
-fn kernels_of(paths: &[PathBuf]) -> Result<Vec<Kernel>, Failure> {
-    let mut all = Vec::new();
-    for path in paths {
-        let files = if path.is_dir() { kernels::files(path, "rs")? } else { vec![path.clone()] };
-        for file in files {
-            all.extend(kernels::of_file(&file)?);
-        }
-    }
-    Ok(all)
-}
-
 /// Runs everything.
 ///
 /// # Errors
 /// Kernels that do not compile, or a GPU that cannot be used; not a wrong result, which is counted.
 pub fn survey(options: &Options) -> Result<Survey, Failure> {
-    let mut all = kernels_of(&options.paths)?;
+    let mut all = Vec::new();
+    for file in kernels::of_paths(&options.paths)? {
+        all.extend(kernels::of_file(&file)?);
+    }
     if options.ops {
         all.extend(ops::kernels()?);
     }
@@ -323,38 +266,8 @@ impl Comparison {
 /// Times a kernel, if there are sizes large enough.
 fn time(kernel: &Kernel, gpu: &Device, seed: u64) -> Result<Option<Timing>, String> {
     let Some((given, dims)) = large(&kernel.info, seed) else { return Ok(None) };
-    time_at(&kernel.info, &given, &dims, gpu, seed).map(Some)
-}
-
-/// Times a kernel at given sizes.
-fn time_at(info: &KernelInfo, given: &Given, dims: &[i64], gpu: &Device, seed: u64) -> Result<Timing, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("at {}: {error}", shown(given));
-    let trial = Trial::new(info, dims, seed, gpu).map_err(|e| failed(&e))?;
-    let prepared = trial.prepare(gpu.as_ref()).map_err(|e| failed(&e))?;
-    let code = prepared.machine_code().map_err(|e| failed(&e))?;
-    let losses = code.map_or_else(Vec::new, |code| code.losses());
-    let sample = |launches: u32| -> Result<f64, String> {
-        let start = Instant::now();
-        for _ in 0..launches {
-            prepared.run().map_err(|e| failed(&e))?;
-        }
-        gpu.synchronize().map_err(|e| failed(&e))?;
-        Ok(start.elapsed().as_secs_f64() / f64::from(launches))
-    };
-    // The first launches load the code and raise the clocks; the last of them tells how many there is time for.
-    let mut one = sample(1)?;
-    for _ in 0..3 {
-        if one < TIMED_SECONDS / 10.0 {
-            one = sample(1)?;
-        }
-    }
-    let room = (TIMED_SECONDS / one.max(1e-9)).max(1.0);
-    let launches = (room / f64::from(SAMPLES)).clamp(1.0, f64::from(LAUNCHES)) as u32;
-    let count = (room / f64::from(launches)).clamp(1.0, f64::from(SAMPLES)) as u32;
-    let mut samples = (0..count).map(|_| sample(launches)).collect::<Result<Vec<_>, _>>()?;
-    samples.sort_by(f64::total_cmp);
-    let (kernel, bytes, seconds) = (info.name.to_string(), trial.traffic, samples[samples.len() / 2]);
-    Ok(Timing { kernel, dims: shown(given), bytes, seconds, samples: (count, launches), losses })
+    // The tensors are far beyond any cache: one set of them is enough.
+    Rotation::new(&kernel.info, &given, &dims, gpu, (seed, 0))?.time().map(Some)
 }
 
 /// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most
@@ -411,28 +324,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// The rows that are timed beside peers name kernels and sizes that there are.
-    #[test]
-    fn rows_beside_peers_can_be_timed() {
-        let rows: Value = serde_json::from_str(crate::device::ROWS).unwrap();
-        let all = kernels_of(&[crate::root().join("examples")]).unwrap();
-        let rows = rows["rows"].as_array().unwrap();
-        assert!(rows.len() >= 7);
-        for row in rows {
-            let (name, dims) = (row["kernel"].as_str().unwrap(), row["dims"].as_object().unwrap());
-            let kernel = all.iter().find(|k| k.info.name == name).unwrap_or_else(|| panic!("no kernel {name}"));
-            let given: Given = dims.iter().map(|(name, n)| (name.clone(), n.as_i64().unwrap())).collect();
-            let dims = sizes::complete(&kernel.info, &given).unwrap();
-            let layouts = sizes::layouts(&kernel.info, &dims).unwrap();
-            let sized = kernel.info.parameters.iter().zip(&layouts);
-            let bytes: u64 = sized.filter_map(|(p, l)| Some(l.as_ref()?.elements * u64::from(p.element.bytes()))).sum();
-            assert!(TIMED_BYTES.contains(&bytes), "{name}: {bytes} bytes");
-        }
-        assert!(row(&[crate::root().join("examples")], "Nothing", "M=1", 0).unwrap_err().contains("`Nothing`"));
-        let short = row(&[crate::root().join("examples")], "Softmax", "M=1", 0).unwrap_err();
-        assert!(short.contains("no value for N"), "{short}");
     }
 
     #[test]

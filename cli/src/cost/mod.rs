@@ -6,12 +6,14 @@
 //! | [`occupancy`] | blocks of a multiprocessor, waves |
 //! | [`counts`] | bytes, operations, conflicts: what the emulator counts |
 //! | [`bounds`] | the roofline |
+//! | [`estimate`] | one number of it, by which launches are compared |
 //! | `text`, `json` | what is printed; `docs/inspect-json.md` documents the latter |
 //!
 //! `docs/cost.md` explains what is counted, what is estimated, and what is left out.
 
 pub mod bounds;
 pub mod counts;
+pub mod estimate;
 pub mod gpu;
 mod json;
 pub mod occupancy;

@@ -107,11 +107,13 @@ fn label(axis: &AxisView) -> String {
 /// Who runs an axis, in words.
 fn binding(axis: &AxisView) -> Option<String> {
     let words = axis.binding.as_ref()?;
-    Some(match (axis.unroll, axis.raster) {
-        (Some(n), _) => format!("{words} {n}"),
-        (_, Some(n)) => format!("{words}, by {n}"),
-        _ => words.clone(),
-    })
+    let number = match (axis.unroll, axis.raster) {
+        (Some(n), _) => format!(" {n}"),
+        (_, Some(n)) => format!(", by {n}"),
+        _ => String::new(),
+    };
+    let order = if axis.descending { ", descending" } else { "" };
+    Some(format!("{words}{number}{order}"))
 }
 
 /// The holes of each split that has some: the axis that is split, and a sentence.

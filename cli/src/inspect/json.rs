@@ -1,7 +1,7 @@
 //! The JSON of `tilewright inspect`, documented in `docs/inspect-json.md`.
 
 use serde_json::{Value, json};
-use tilewright_compiler::kernel_ir;
+use tilewright_compiler::kernel_ir::{self, HeldIn};
 use tilewright_kernel::info::{Argument, Dim, DimKind, Entry, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
@@ -48,7 +48,7 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
     let stages = view::stages(info, first, &found.kernel.stages, &[]);
     let all = kernel_ir::held(first).into_iter();
     // In which role a thread comes closest to what it has.
-    let (held, limit, role) = all.min_by_key(|(held, limit, _)| i64::from(*limit) - i64::from(held.words))?;
+    let HeldIn { held, limit, role } = all.min_by_key(|found| i64::from(found.limit) - i64::from(found.held.words))?;
     let parts: Vec<Value> = held.parts.iter().map(|(stage, words)| json!({ "stage": stage, "words": words })).collect();
     Some(json!({
         "name": info.name,
@@ -139,11 +139,12 @@ fn argument(info: &KernelInfo, argument: Argument) -> Value {
 }
 
 fn stage(stage: &StageView) -> Value {
-    let axis = |AxisView { name, extent, kind, binding, unroll, raster, index }: &AxisView| {
+    let axis = |AxisView { name, extent, kind, binding, unroll, raster, descending, index }: &AxisView| {
         let unroll = unroll.map(|n| n.to_string());
         let raster = raster.map(|n| n.to_string());
         json!({
-            "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "raster": raster, "index": index
+            "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "raster": raster,
+            "descending": descending, "index": index
         })
     };
     let op = |OpView { op, inputs, outputs, from, to, holes, divisible }: &OpView| {

@@ -29,6 +29,8 @@ pub struct AxisView {
     pub unroll: Option<i128>,
     /// Of an axis that blocks take in groups, the iterations of a group.
     pub raster: Option<i128>,
+    /// Whether it is an axis of the grid that is taken from its last iteration on.
+    pub descending: bool,
     /// Its value, over the leaves.
     pub index: String,
 }
@@ -316,7 +318,8 @@ impl Viewer<'_> {
                 Binding::Unroll(n) if is_leaf => n,
                 _ => None,
             },
-            raster: stage.raster.filter(|raster| raster.axis == id).map(|raster| raster.group),
+            raster: stage.raster.group_of(id),
+            descending: stage.raster.is_descending(id),
             index: symbolic.values.get(id).map_or_else(|| "?".to_owned(), |e| self.show(e)),
         }
     }

@@ -332,10 +332,10 @@ impl Walker<'_> {
         self.context.path.push(Step::Enter(read));
         let axes = equation_axes(self.program, equation).to_vec();
         for ((axis, &index), value) in axes.into_iter().zip(indices).zip(values) {
-            if index_values(self.program, index).is_empty() {
-                self.context.assign(self.program, axis, index, value, guarded);
-            } else {
+            if self.program.algorithm.is_read(index) {
                 self.context.enter_gathered(self.program, axis, index);
+            } else {
+                self.context.assign(self.program, axis, index, value, guarded);
             }
         }
         let outer = std::mem::replace(&mut self.equation, equation);

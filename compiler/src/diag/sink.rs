@@ -94,6 +94,11 @@ impl Diagnostics {
         });
     }
 
+    /// Puts another finding in the place of each.
+    pub fn rewrite(&mut self, each: impl FnMut(Diagnostic) -> Diagnostic) {
+        self.found = std::mem::take(&mut self.found).into_iter().map(each).collect();
+    }
+
     /// Turns the proposed changes into edits of these kernels' tokens.
     pub fn resolve(&mut self, kernels: &[&Kernel], source: &TokenBuffer) {
         for found in &mut self.found {

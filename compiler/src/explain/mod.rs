@@ -9,13 +9,18 @@ use std::fmt::Write as _;
 use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::info::{KernelInfo, Launch};
 
-use crate::kernel_ir::{self, Kernel};
+use crate::kernel_ir::{HeldIn, Kernel};
 use crate::plan::Analysed;
 use crate::program::Program;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
-/// `kernel` is its first entry point.
-pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, info: &KernelInfo) -> String {
+/// `kernel` is its first entry point, and `held` what its threads must hold.
+pub fn text(
+    program: &Program,
+    stages: &[Analysed],
+    (kernel, held): (Option<&Kernel>, Vec<HeldIn<'_>>),
+    info: &KernelInfo,
+) -> String {
     let mut out = String::new();
     let names = |d: u16| program.dim_name(d);
     // Writing to a String cannot fail.
@@ -59,19 +64,18 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
         stage::stage(&mut out, stages, analysed, info);
     }
     if let Some(kernel) = kernel {
-        out.push_str(&registers(kernel));
+        out.push_str(&registers(held));
         out.push_str(&shared::text(kernel));
     }
     out
 }
 
 /// The least that a thread must hold at one time; nothing if that is nothing.
-fn registers(kernel: &Kernel) -> String {
+fn registers(mut all: Vec<HeldIn<'_>>) -> String {
     let mut out = String::new();
-    let mut all = kernel_ir::held(kernel);
     // Units that take tiles in turn hold the same.
-    all.dedup_by(|a, b| a.2.is_some() && a.2.map(|role| &role.name) == b.2.map(|role| &role.name));
-    for (held, limit, role) in all.into_iter().filter(|(held, ..)| held.words > 0) {
+    all.dedup_by(|a, b| a.role.is_some() && a.role.map(|role| &role.name) == b.role.map(|role| &role.name));
+    for HeldIn { held, limit, role } in all.into_iter().filter(|found| found.held.words > 0) {
         let parts: Vec<String> = held.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
         let role = role.map_or_else(String::new, |role| format!(" of role {}", role.name));
         let (words, parts) = (held.words, parts.join(", "));

@@ -181,10 +181,11 @@ impl Explained<'_> {
                 Binding::Unroll(None) => "unrolled".to_owned(),
                 Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
                 Binding::Vector => "vector".to_owned(),
-                Binding::Grid => match stage.raster.filter(|raster| raster.axis == *leaf) {
-                    Some(raster) => format!("grid, in groups of {}", raster.group),
-                    None => "grid".to_owned(),
-                },
+                Binding::Grid => {
+                    let groups = stage.raster.group_of(*leaf).map(|size| format!(", in groups of {size}"));
+                    let order = if stage.raster.is_descending(*leaf) { ", descending" } else { "" };
+                    format!("grid{}{order}", groups.unwrap_or_default())
+                }
                 Binding::Cta => "cta".to_owned(),
                 units => schedule::unit_name(&stage.program, units),
             };

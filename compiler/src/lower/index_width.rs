@@ -426,7 +426,7 @@ fn of_axis(program: &Program, analysed: &Analysed, (padded, read): (&[Expr], &Ex
         None => {
             // An axis of an inner reduction or of an inlined intermediate.
             let declared = &program.algorithm.axes[axis as usize];
-            if program.algorithm.values_of_range(axis).is_empty() {
+            if !program.algorithm.is_of_memory(axis) {
                 return go(declared.lower).add(&go(declared.upper));
             }
             // Where memory decides, of a range that holds this one, over variables for the axes around.

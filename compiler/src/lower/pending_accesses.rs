@@ -138,6 +138,33 @@ impl Accesses {
     /// Adds these, which may be in any order.
     fn extend(&mut self, others: impl IntoIterator<Item = (Access, Sharing)>) {
         others.into_iter().for_each(|(access, among)| self.insert(access, among));
+        self.settle();
+    }
+
+    /// Adds these, which are in order. One loop: this is where most of the time goes.
+    fn merge(&mut self, others: &[(Access, Sharing)]) {
+        let own = std::mem::take(&mut self.0);
+        let mut all = Vec::with_capacity(own.len() + others.len());
+        let (mut at, mut next) = (0, 0);
+        while at < own.len() && next < others.len() {
+            let (first, second) = (own[at], others[next]);
+            let order = first.0.key().cmp(&second.0.key());
+            all.push(match order {
+                Ordering::Less => first,
+                Ordering::Equal => (first.0, first.1.min(second.1)),
+                Ordering::Greater => second,
+            });
+            at += usize::from(order != Ordering::Greater);
+            next += usize::from(order != Ordering::Less);
+        }
+        all.extend_from_slice(&own[at..]);
+        all.extend_from_slice(&others[next..]);
+        self.0 = all;
+        self.settle();
+    }
+
+    /// What holds of each list: what stands for all of a group is alone, and there are not too many.
+    fn settle(&mut self) {
         self.absorb();
         if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
             let all = std::mem::take(&mut self.0);
@@ -204,7 +231,7 @@ impl Accesses {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
         } else if !self.has_all(other) {
-            self.extend(other.0.iter().copied());
+            self.merge(&other.0);
         }
     }
 
@@ -232,19 +259,30 @@ impl Accesses {
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
-        let (mut before, mut in_order) = (None, true);
-        for (access, _) in &mut self.0 {
-            *access = how(*access);
-            let key = access.key();
-            in_order = in_order && before.is_none_or(|before| before < key);
-            before = Some(key);
+        let (mut kept, mut at) = (0, 0);
+        while at < self.0.len() {
+            let (access, among) = (how(self.0[at].0), self.0[at].1);
+            let order = match kept {
+                0 => Ordering::Less,
+                _ => self.0[kept - 1].0.key().cmp(&access.key()),
+            };
+            match order {
+                Ordering::Less => {
+                    self.0[kept] = (access, among);
+                    kept += 1;
+                }
+                Ordering::Equal => self.0[kept - 1].1 = self.0[kept - 1].1.min(among),
+                // Most stay in order.
+                Ordering::Greater => {
+                    let rest = self.0.split_off(at);
+                    self.0.truncate(kept);
+                    return self.extend(rest.into_iter().map(|(access, among)| (how(access), among)));
+                }
+            }
+            at += 1;
         }
-        // Most stay in order.
-        if in_order {
-            return self.absorb();
-        }
-        let all = std::mem::take(&mut self.0);
-        self.extend(all);
+        self.0.truncate(kept);
+        self.absorb();
     }
 }
 

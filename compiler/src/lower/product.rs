@@ -23,7 +23,7 @@ use super::stage::{Nest, Point};
 use super::staging::Copy;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Factor, Matrix, MmaSync, Range, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Factor, Matrix, MmaSync, Range, Type, ValueId, VariableId, Wgmma};
 use crate::lower::nested_stage::Kept;
 use crate::plan::Analysed;
 use crate::plan::product::{self as plan, Operand, Product};
@@ -219,6 +219,12 @@ impl Nest<'_, '_> {
         } else {
             let held = self.values.staged.iter().find(|held| operand.is_in(held.staged)).cloned()?;
             (held.buffer, held.slot, held.offset_in_slot(self.b, &indices, self.index, Swizzle::None))
+        };
+        // Where the last block of each tile goes on alone, the assembler takes what is carried from tile to tile for
+        // another value in each lane, and descriptors would move between registers in each iteration.
+        let slot = match self.stage.arrives() && self.around.tile.is_some() && self.b.ty(slot) == Type::I32 {
+            true => self.b.of_warp(slot),
+            false => slot,
         };
         let most = i64::from(self.b.kernel().buffers[buffer.index()].elements);
         if self.b.kernel().index_literal(offset).is_none() {

@@ -19,14 +19,16 @@ mod matrices;
 mod operand;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, IndexId, Value, ValueId};
+use tilewright_kernel::algorithm::{IndexId, Value, ValueId};
 
-use crate::diag::codes::{NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads};
+use crate::diag::codes::{
+    ManyProducts, NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads,
+};
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
 use crate::extent::Var;
 use crate::kernel_ir::{MmaSync, Wgmma};
-use crate::plan::product::{Factor, Held, Operand, Product};
+use crate::plan::product::{Factor, Held, Operand, Product, Signs, factors};
 use crate::plan::staged::Way;
 use crate::plan::{Analysed, Demand, Waiver};
 use crate::program::expressions;
@@ -156,22 +158,24 @@ fn product(
         return None;
     }
     threads(analysed, mma, roles, diags)?;
-    let factors = factors(&stage.program.algorithm, stage.reduction?);
-    let Some(factors) = factors else {
-        diags.report(OperandPlace {
-            stage: name(),
-            tensor: None,
-            problem: OperandProblem::NotAnElement,
-            at: None,
-            span: mma.span,
-            factor: stage.program.value_spans[stage.reduction? as usize],
-        });
-        return None;
+    let factors = match factors(&stage.program.algorithm, stage.reduction?) {
+        Ok(factors) => factors,
+        Err(signs) => {
+            // The least integer has no negative of its own type.
+            let problem = match signs.filter(|_| mma.operands.iter().all(|ty| ty.is_float())) {
+                Some(Signs { is_odd, .. }) => OperandProblem::Negated { is_odd },
+                None => OperandProblem::NotAnElement,
+            };
+            let factor = signs.map_or(stage.reduction?, |signs| signs.first);
+            let factor = stage.program.value_spans[factor as usize];
+            diags.report(OperandPlace { stage: name(), tensor: None, problem, at: None, span: mma.span, factor });
+            return None;
+        }
     };
     // Boxes of the copy may be narrower than what one instruction could take: then it takes fewer columns.
     let mut refused: Option<Diagnostics> = None;
     let mut found = None;
-    for columns in columns(analysed, mma) {
+    for columns in columns(all_columns(analysed, mma), mma) {
         let mut problems = Diagnostics::default();
         found = operands(&Tiles { all, at, mma, columns, copied }, factors, &mut problems)
             .map(|operands| (columns, operands));
@@ -189,6 +193,7 @@ fn product(
         return None;
     };
     let waived = holes(analysed, mma, diags)?;
+    many(analysed, mma, diags);
     let (factors, types) = factors;
     let product = Product { factors, types, columns };
     // One that reads registers may be a block behind, which is found when all are known.
@@ -242,10 +247,14 @@ fn is_ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Op
     Some(role.is_some() && role != stage.role && ring > mma.inflight && is_around)
 }
 
-/// How many columns an instruction may have, the most first: those that divide the stage's.
-fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> {
+/// The columns of a tile.
+fn all_columns(analysed: &Analysed, mma: &Mma) -> u32 {
     let eights = analysed.stage.domain.axes[mma.columns.eights].extent.as_constant().unwrap_or(1);
-    let all = u32::try_from(eights * 8).unwrap_or(8);
+    u32::try_from(eights * 8).unwrap_or(8)
+}
+
+/// How many columns an instruction may have, the most first: those that divide the `all` of a tile.
+fn columns(all: u32, mma: &Mma) -> impl Iterator<Item = u32> + use<> {
     let [operand, _] = mma.operands;
     let is_async = mma.is_async();
     let most = (1..=Wgmma::MOST_COLUMNS / 8).rev().map(|n| 8 * n);
@@ -253,18 +262,26 @@ fn columns(analysed: &Analysed, mma: &Mma) -> impl Iterator<Item = u32> + use<> 
     most.filter(move |n| all.is_multiple_of(*n) && has(*n))
 }
 
-/// The two reads of a `dot`, conversions aside; outside of what is read there may be zeros.
-fn factors(algorithm: &Algorithm, reduction: ValueId) -> Option<[ValueId; 2]> {
-    let Value::Reduce { body, .. } = algorithm.values[reduction as usize] else { return None };
-    let Value::Binary(_, a, b) = algorithm.values[body as usize] else { return None };
-    let bare = |mut value: ValueId| {
-        while let Value::Cast(of) = algorithm.values[value as usize] {
-            value = of;
-        }
-        let is_zero = |or: ValueId| algorithm.values[or as usize] == Value::Literal(0);
-        matches!(algorithm.values[value as usize], Value::Read { or, .. } if or.is_none_or(is_zero)).then_some(value)
+/// Says so where a tile takes more than twice the instructions that so many columns need: no large number divides them.
+/// Warps have one number of columns and no choice.
+fn many(analysed: &Analysed, mma: &Mma, diags: &mut Diagnostics) {
+    let all = all_columns(analysed, mma);
+    let most = Wgmma::MOST_COLUMNS;
+    let count = |all: u32| columns(all, mma).next().map(|each| all / each);
+    let Some(each) = columns(all, mma).next().filter(|each| mma.is_async() && all / each > 2 * all.div_ceil(most))
+    else {
+        return;
     };
-    Some([bare(a)?, bare(b)?])
+    let is_few = |all: &u32| count(*all) == Some(all.div_ceil(most));
+    let below = (8..all).rev().filter(|n| n % 8 == 0).find(is_few);
+    let above = (all + 1..=all.next_multiple_of(most)).filter(|n| n % 8 == 0).find(is_few);
+    diags.report(ManyProducts {
+        stage: analysed.stage.name.clone(),
+        columns: (all, each),
+        most,
+        nearest: below.into_iter().chain(above).map(|all| (all, all.div_ceil(most))).collect(),
+        span: mma.span,
+    });
 }
 
 /// Whether the threads of each warpgroup have the digits of a fragment, and all warpgroups have tiles.
@@ -314,7 +331,7 @@ fn holes(analysed: &Analysed, mma: &Mma, diags: &mut Diagnostics) -> Option<Vec<
     };
     // Memory may say something else for each element.
     let algorithm = &stage.program.algorithm;
-    let of_memory = stage.indices.iter().any(|(axis, _)| !algorithm.values_of_range(*axis).is_empty());
+    let of_memory = stage.indices.iter().any(|(axis, _)| algorithm.is_of_memory(*axis));
     if of_memory || stage.limits.iter().any(|limit| is_of_terms(limit, &stage.domain)) {
         refuse(None, diags);
         return None;

@@ -222,6 +222,10 @@ impl Tiles<'_> {
         let counts = [[Wgmma::ROWS, self.columns][at], Wgmma::depth(holder.bytes as u32)];
         let [x, k] = self.along(holder, offsets, [(&own, counts[0]), (&terms, counts[1])])?;
         let found = [false, true].into_iter().find_map(|across| fit(holder.swizzle, across, holder.bytes, [&x, &k]));
+        let inside = x.starts.iter().chain(&k.starts).map(|start| row_of_pattern(holder.swizzle, *start));
+        if let Some(row) = inside.filter(|row| *row > 0).max().filter(|_| found.is_some()) {
+            return Err(OperandProblem::Inside(row));
+        }
         Ok(match found {
             Some((descriptor, across)) => Described::By(has_columns, descriptor, across),
             None => Described::Not([x, k]),
@@ -359,8 +363,8 @@ impl Tiles<'_> {
         let along_k = k.steps.get(1) == Some(&bytes);
         let along_x = x.steps.get(1) == Some(&bytes) && bytes == 2;
         // With it already, something else is in the way.
-        let has_it = i128::from(staged.swizzle.span()) == run;
-        let works = [32, 64, 128].contains(&run) && (along_k || along_x) && !has_it;
+        let has_swizzle = i128::from(staged.swizzle.span()) == run;
+        let works = [32, 64, 128].contains(&run) && (along_k || along_x) && !has_swizzle;
         let parts = |part: Part| {
             let counts = staged.outer.iter().filter(move |outer| outer.1 == part);
             counts.filter_map(|(axis, _)| staged.axes.get(*axis)).filter(|axis| axis.boxes() > 1)
@@ -376,6 +380,7 @@ impl Tiles<'_> {
             written: staged.layout,
             op: self.mma.span,
             part: "box",
+            has_swizzle: has_swizzle && staged.swizzle != Swizzle::None,
             crosswise: crosswise([x, k], bytes),
         }
     }
@@ -386,7 +391,8 @@ impl Tiles<'_> {
         let axes = &held.layout.axes;
         let run = axes.last().and_then(|a| a.extent.as_constant()).map_or(0, |extent| extent * bytes);
         let is_run = k.steps.get(1) == Some(&bytes) || x.steps.get(1) == Some(&bytes) && bytes == 2;
-        let works = [32, 64, 128].contains(&run) && is_run && i128::from(swizzle.span()) != run;
+        let has_swizzle = i128::from(swizzle.span()) == run;
+        let works = [32, 64, 128].contains(&run) && is_run && !has_swizzle;
         let names: Vec<&str> = axes.iter().map(|a| &*held.domain.axes[a.axis].name).collect();
         let instead = works.then(|| format!("layout [{}] swizzle {run}", names.join(", ")));
         OperandLayout {
@@ -396,6 +402,7 @@ impl Tiles<'_> {
             written: held.layout.written,
             op: self.mma.span,
             part: "split",
+            has_swizzle: has_swizzle && swizzle != Swizzle::None,
             crosswise: crosswise([x, k], bytes),
         }
     }
@@ -430,6 +437,16 @@ fn operand(
 fn stands_in(stage: &Stage, at: usize) -> bool {
     stage.attach.as_ref().is_some_and(|attach| attach.stage == at)
         || stage.beside.as_ref().is_some_and(|beside| beside.stage == at)
+}
+
+/// The row of the pattern of a swizzle, which has 8, that a place lies in. Terms that begin later in the first row are
+/// what everybody's products read; of other rows the manual can be read in two ways (9.7.15.5.1.2.2), with another base
+/// offset in the one and none in the other.
+fn row_of_pattern(swizzle: Swizzle, place: i128) -> i128 {
+    match swizzle {
+        Swizzle::None => 0,
+        _ => place / i128::from(swizzle.span()) % 8,
+    }
 }
 
 /// The descriptor of tiles whose elements lie so, if there is one, and whether rows or columns are neighbours in it.

@@ -1,7 +1,8 @@
 //! A product that tensor cores compute: its factors in shared memory or in registers.
 
+use tilewright_kernel::Algorithm;
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Source, ValueId};
+use tilewright_kernel::algorithm::{Source, Unary, Value, ValueId};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use crate::domain::AxisId;
@@ -143,4 +144,42 @@ pub struct Matrices {
     pub count: u32,
     /// Whether rows of the matrices in memory are along the lanes in fours.
     pub transposed: bool,
+}
+
+/// The signs before the factors of a `dot` that would be two reads without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signs {
+    /// Whether they negate the product.
+    pub is_odd: bool,
+    /// The first factor with a sign.
+    pub first: ValueId,
+}
+
+/// The two reads of a `dot`, conversions aside; outside of what is read there may be zeros.
+///
+/// # Errors
+/// If a factor is no such read: the signs, if it is for these alone.
+pub fn factors(algorithm: &Algorithm, reduction: ValueId) -> Result<[ValueId; 2], Option<Signs>> {
+    let Value::Reduce { body, .. } = algorithm.values[reduction as usize] else { return Err(None) };
+    let Value::Binary(_, a, b) = algorithm.values[body as usize] else { return Err(None) };
+    // The read, and how many signs are before it.
+    let bare = |mut value: ValueId| {
+        let mut signs = 0;
+        loop {
+            match algorithm.values[value as usize] {
+                Value::Cast(of) => value = of,
+                Value::Unary(Unary::Neg, of) => (value, signs) = (of, signs + 1),
+                _ => break,
+            }
+        }
+        let is_zero = |or: ValueId| algorithm.values[or as usize] == Value::Literal(0);
+        let is_read = matches!(algorithm.values[value as usize], Value::Read { or, .. } if or.is_none_or(is_zero));
+        is_read.then_some((value, signs))
+    };
+    match (bare(a).ok_or(None)?, bare(b).ok_or(None)?) {
+        ((left, 0), (right, 0)) => Ok([left, right]),
+        ((_, left), (_, right)) => {
+            Err(Some(Signs { is_odd: (left + right) % 2 == 1, first: if left > 0 { a } else { b } }))
+        }
+    }
 }

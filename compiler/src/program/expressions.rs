@@ -1,6 +1,6 @@
 //! Indices of a program, and its tensors' strides, as expressions.
 
-use tilewright_kernel::algorithm::{Axis, AxisId, Index, IndexId, ValueId};
+use tilewright_kernel::algorithm::{Axis, AxisId, Index, IndexId, ValueId, is_read};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
 use tilewright_kernel::{Algorithm, ElementType};
 use tilewright_sorted::SortedMap;
@@ -91,7 +91,7 @@ impl Farthest<'_> {
                 match (ends.iter().position(Expr::is_unknown), matches!(node, Index::Min(..)) == greatest) {
                     // Of a minimum either side is a greatest value, and of a maximum a least one.
                     (Some(unknown), true) => ends[1 - unknown].clone(),
-                    // Of 0 and a size 0 is the least.
+                    // Of 0 and a size 0 is the least. An expression does not know it: a variable may be an axis.
                     _ if ends[0].as_constant() == Some(0) && self.is_size(b) => {
                         ends[usize::from(matches!(node, Index::Max(..)))].clone()
                     }
@@ -101,11 +101,11 @@ impl Farthest<'_> {
                     _ => of_sides(node, &ends[0], &ends[1]),
                 }
             }
-            _ if !self.reads(id) => both(greatest, greatest),
+            _ if !is_read(self.indices, id) => both(greatest, greatest),
             Index::Mod(..) if greatest => self.end(b, false).sub(&Expr::constant(1)),
             Index::Mod(..) => Expr::constant(0),
             Index::Mul(..) => {
-                let (factor, read) = if self.reads(a) { (b, a) } else { (a, b) };
+                let (factor, read) = if is_read(self.indices, a) { (b, a) } else { (a, b) };
                 match self.end(factor, true).as_constant() {
                     Some(c) => self.end(read, greatest == (c >= 0)).scale(c),
                     // A size is at least 0.
@@ -119,15 +119,6 @@ impl Farthest<'_> {
 
     fn is_size(&self, id: IndexId) -> bool {
         matches!(self.indices.get(id as usize), Some(Index::Dim(_)))
-    }
-
-    /// Whether an index is read from memory, or a part of it.
-    fn reads(&self, id: IndexId) -> bool {
-        match self.indices.get(id as usize) {
-            Some(Index::Value(_)) => true,
-            Some(node) => node.operands().any(|operand| self.reads(operand)),
-            None => false,
-        }
     }
 }
 

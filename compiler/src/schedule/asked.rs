@@ -3,8 +3,11 @@
 use tilewright_kernel::algorithm::ValueId;
 use tilewright_sorted::SortedSet;
 
+use super::attach::{Needs, ancestors, chain_under};
 use super::range;
-use crate::domain::AxisId;
+use crate::diag::Diagnostics;
+use crate::diag::codes::NotTheirs;
+use crate::domain::{AxisId, Unit};
 use crate::extent::{Expr, Var};
 use crate::region::{Group, Loops, Request};
 use crate::source::Span;
@@ -55,4 +58,32 @@ pub(super) fn longest(inside: &mut Vec<(Var, Expr)>, var: Var, extent: Expr) -> 
     let most = range::extreme(&extent, true, &of).unwrap_or_else(Expr::unknown);
     inside.push((var, most));
     Some(extent.sub(&Expr::var(var)).sub(&Expr::constant(1)))
+}
+
+impl Needs<'_> {
+    /// Whether the stage with position `reader` stands at the place, but belongs to a wider unit than what is there, or
+    /// a stage around it does. That is said then, with the loop of that stage where it would be theirs.
+    pub(super) fn not_theirs(&self, reader: usize, read: Span, diags: &mut Diagnostics) -> bool {
+        let (stages, own) = (self.stages, self.attach.owner);
+        let stage = |at: usize| stages.get(at);
+        let chain = chain_under(&stage, reader, self.attach).unwrap_or_default();
+        let Some(wide) = chain.into_iter().skip(1).rfind(|at| stages[*at].owner < own) else { return false };
+        let (name, whole) = (self.name.to_owned(), &stages[wide]);
+        let is_theirs = |leaf: &&AxisId| Unit::of(whole.domain.axes[**leaf].binding) == Some(own);
+        let leaf = whole.domain.leaves.iter().rfind(is_theirs);
+        let reads = |at: usize| self.serves.iter().any(|source| self.sources[stages[at].equation].contains(source));
+        let is_inside = |at: usize| ancestors(&stage, at).any(|around| around == wide);
+        diags.report(NotTheirs {
+            stage: name,
+            units: (own, whole.owner),
+            reader: stages[reader].name.clone(),
+            whole: whole.name.clone(),
+            instead: leaf.map(|leaf| format!("{}.{}", whole.name, whole.domain.axes[*leaf].name)),
+            is_only: (0..stages.len()).all(|at| !reads(at) || is_inside(at)),
+            place: (self.place(), self.at),
+            span: self.span,
+            read,
+        });
+        true
+    }
 }

@@ -218,6 +218,8 @@ pub(super) struct Needs<'a> {
     /// At least 0 where its place is reached: see [`reached`].
     pub reached: &'a [Expr],
     pub span: Span,
+    /// What says where it stands.
+    pub at: Span,
 }
 
 impl Needs<'_> {
@@ -241,6 +243,7 @@ impl Needs<'_> {
                 }
                 match reader.name == self.stages[self.attach.stage].name {
                     true => self.one_of_several(diags),
+                    false if self.not_theirs(at, reads[0].span, diags) => {}
                     false => self.not_around(&reader.name, reader.attach.is_none(), reads[0].span, diags),
                 }
                 return None;
@@ -307,7 +310,7 @@ impl Needs<'_> {
         inside.find_map(lacks)
     }
 
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let parent = &self.stages[self.attach.stage];
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
     }

@@ -410,6 +410,7 @@ fn placed(
         facts: &facts,
         reached: &conditions,
         span: one.head,
+        at: one.at.span,
     };
     let asked = needs.asked(diags)?;
     if let Some(missing) = one.missing(&asked, &attach, &reached, stages) {

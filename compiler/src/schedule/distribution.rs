@@ -129,9 +129,11 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
 /// Fills in the distribution of every stage and decides the threads of a block; none after an error.
 pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
     // What follows from a refused op is not reported again.
+    let has_blocks = |s: &&Stage| s.domain.leaves.iter().any(|l| s.domain.axes[*l].binding == Binding::Cta);
+    let is_lone = launch.cluster.is_some() && stages.iter().filter(has_blocks).count() == 1;
     for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
         let (program, facts) = (stage.program.clone(), stage.facts.clone());
-        collect(&program, &facts, stage, diags);
+        collect(&program, &facts, is_lone, stage, diags);
     }
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
@@ -216,7 +218,9 @@ fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage]
     threads
 }
 
-fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {
+/// The leaves that units run. `is_lone` says whether a cluster is asked for, and only one stage has an axis for its
+/// blocks.
+fn collect(program: &Program, facts: &Facts, is_lone: bool, stage: &mut Stage, diags: &mut Diagnostics) {
     let mut distribution = Distribution { owner: stage.owner, cluster: 1, ..Distribution::default() };
     // Without a word, what is combined reaches as far as what runs the axis.
     for reduced in stage.reduced.iter_mut().filter(|r| r.word.is_none()) {
@@ -231,11 +235,12 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         // Blocks may share the terms of an instance of theirs.
         let arrives = axis.binding == Binding::Grid && stage.owner == Unit::Cta && reduces;
         if unit <= stage.owner && !arrives {
-            let in_memory = stage.place != Place::Registers;
+            let (in_memory, is_product) = (stage.place != Place::Registers, stage.product.is_some());
+            let of_cluster = (axis.binding == Binding::Cta && reduces).then_some(is_lone);
             let (owner, stage) = (stage.owner, stage.name.clone());
             let unit = unit.max(Unit::Cta);
             let (axis, span) = (axis.name.clone(), axis.binding_span);
-            diags.report(UnitInside { stage, axis, unit, owner, reduces, in_memory, span });
+            diags.report(UnitInside { stage, axis, unit, owner, reduces, in_memory, is_product, of_cluster, span });
             continue;
         }
         if reduces {

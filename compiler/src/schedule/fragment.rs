@@ -8,7 +8,8 @@
 //!
 //! `mma (m, n, k)` is the same for the elements of a `dot`, and marks it as one that tensor cores compute: k
 //! is split by what an instruction takes of it. Everything else that is known of fragments (who holds what, what `like`
-//! repeats, how lanes of a row combine what they have) is known of any axes with these binds.
+//! repeats, how lanes of a row, or lanes and warps of a column, combine what they have) is known of any axes with these
+//! binds.
 //!
 //! A factor in registers has a layout of its own (PTX manual 9.7.15.5.1.1.1 and 9.7.14.5.8): with as many terms in a
 //! register of 32 bits as fit, the lanes of a row have neighbours of these, and there are two such rows of terms in an
@@ -227,24 +228,33 @@ impl Mma {
 }
 
 impl Apply<'_> {
-    /// Applies `fragment`. Of terms in the place of columns, lanes of a row combine what they have.
+    /// Applies `fragment`. Of terms in the place of columns, lanes of a row combine what they have; in the place of
+    /// rows, lanes and warps of a column.
     pub(super) fn fragment(&mut self, m: &ast::Name, n: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
-        let is_of_terms = self.domain.leaf(&n.text).is_some_and(|n| self.domain.axes[n].kind == AxisKind::Reduction);
-        let kind = if is_of_terms { AxisKind::Reduction } else { AxisKind::Data };
-        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m"), (n, kind, 8, "n")];
+        let kind = |name: &ast::Name| self.domain.leaf(&name.text).map_or(AxisKind::Data, |n| self.domain.axes[n].kind);
+        let kinds = [kind(m), kind(n)];
+        let axes = [(m, kinds[0], rows_of(engine.value).into(), "m"), (n, kinds[1], 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
         let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
+        let [rows_are_terms, columns_are_terms] = kinds.map(|kind| kind == AxisKind::Reduction);
         self.bind(rows.row, Binding::Thread, span, span);
-        let serial: Vec<AxisId> = rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect();
+        // The terms of an element follow each other.
+        let serial: Vec<AxisId> = match rows_are_terms {
+            true => [columns.eights, columns.pair].into_iter().chain(rows.tiles).chain([rows.half]).collect(),
+            false => rows.tiles.into_iter().chain([columns.eights, rows.half, columns.pair]).collect(),
+        };
         let threads: Vec<AxisId> = rows.warp.into_iter().chain([rows.row, columns.quad]).collect();
         self.innermost(&threads, &serial);
         for leaf in rows.tiles.into_iter().chain([columns.eights, rows.half]) {
             self.bind(leaf, Binding::Unroll(None), span, span);
         }
-        if is_of_terms {
+        if columns_are_terms {
             self.bind(columns.pair, Binding::Unroll(None), span, span);
-            self.reduced.push(Reduced { axis: columns.quad, by: ast::ReduceBy::Cta, span, word: None });
         }
+        let of_column = rows.warp.into_iter().chain([rows.row]).filter(|_| rows_are_terms);
+        let of_row = Some(columns.quad).filter(|_| columns_are_terms);
+        let reduced = |axis| Reduced { axis, by: ast::ReduceBy::Cta, span, word: None };
+        self.reduced.extend(of_column.chain(of_row).map(reduced));
     }
 
     /// Applies `fragment` to rows alone: the first lane of a row has what the row has.
@@ -296,9 +306,14 @@ impl Apply<'_> {
         }
         let depth = i128::from(Wgmma::depth(operand.bytes()));
         let [m, n, k] = names;
+        let columns = self.domain.leaf(&n.text).map_or(0, |n| self.count(n));
+        let step = match is_async {
+            true => Wgmma::column_step(operand, u32::try_from(columns).unwrap_or(u32::MAX)),
+            false => MmaSync::COLUMNS,
+        };
         let axes = [
             (m, AxisKind::Data, rows_of(engine.value).into(), "m"),
-            (n, AxisKind::Data, if operand.is_integer() && is_async { 16 } else { 8 }, "n"),
+            (n, AxisKind::Data, step.into(), "n"),
             (k, AxisKind::Reduction, depth, "k"),
         ];
         // One after the other: the first that is wrong may stand in the place of another one.

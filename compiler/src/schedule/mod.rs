@@ -75,7 +75,7 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Holder, Reads, Register, digits, holders, leaves_at, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
-pub use raster::Raster;
+pub use raster::{Groups, Raster};
 pub(crate) use roles::role_of;
 pub use roles::{Role, role_name};
 use roots::{Roots, Unscheduled, outermost_reductions};

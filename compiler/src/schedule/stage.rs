@@ -72,7 +72,7 @@ pub struct Stage {
     /// The axes that are combined across units.
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations of the grid, if not row after row.
-    pub raster: Option<Raster>,
+    pub raster: Raster,
     /// The loop over blocks of terms in which its sums follow its extreme.
     pub online: Option<AxisId>,
     /// What tensor cores compute of it: its reduction.

@@ -6,8 +6,8 @@ use crate::diag::{
     suggest::closest,
 };
 use crate::source::ast::{
-    AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,
-    STATEMENTS, Schedule, Spanned, StagedCopy, Tune, Unit,
+    AxisDecl, Candidates, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass,
+    Place, Role, STATEMENTS, Schedule, Spanned, StagedCopy, Tune, TuneRecord, Unit,
 };
 use crate::source::{Delimiter, Span, TokenKind};
 
@@ -300,11 +300,32 @@ impl Parser<'_> {
 
     fn tune(&mut self) -> Parse<Tune> {
         let start = self.bump();
+        let mut constants = vec![self.candidates()?];
+        while self.eat_operator(",").is_some() {
+            constants.push(self.candidates()?);
+        }
+        let record = if self.is_operator("=") { Some(self.tune_record()?) } else { None };
+        self.end_statement(Self::starts_item);
+        Ok(Tune { constants, record, span: self.since(start) })
+    }
+
+    /// `NAME in [64, 128]`
+    fn candidates(&mut self) -> Parse<Candidates> {
         let name = self.name(Named::Item)?;
         self.expect_word("in")?;
         let values = self.group_list(Delimiter::Bracket, Self::expr)?;
-        self.end_statement(Self::starts_item);
-        Ok(Tune { name, values, span: self.since(start) })
+        let span = self.since(name.span);
+        Ok(Candidates { name, values, span })
+    }
+
+    /// `= (64, 3) by "…"`
+    fn tune_record(&mut self) -> Parse<TuneRecord> {
+        let start = self.expect_operator("=")?;
+        let values = self.group_list(Delimiter::Paren, Self::expr)?;
+        self.expect_word("by")?;
+        let value = self.string()?;
+        let by = Spanned { value, span: self.bump() };
+        Ok(TuneRecord { values, by, span: self.since(start) })
     }
 
     fn pass(&mut self) -> Parse<Pass> {

@@ -161,15 +161,13 @@ impl Parser<'_> {
         let name = self.name(Named::Item)?;
         let mut doc = None;
         if name.text == "doc" && self.eat_operator("=").is_some() {
-            match self.literal().map(|text| (text, syn::parse_str::<syn::LitStr>(text))) {
-                Some((_, Ok(literal))) => doc = Some(literal.value()),
-                Some((text, Err(_))) => {
-                    let (text, span) = (text.to_owned(), self.here());
-                    self.diagnostics.report(BadLiteral { text, problem: LiteralProblem::NotAString, span });
+            // `include_str!("k.svg")`: Rust has the text. What is no string is reported, and the rest may be right.
+            if !(self.word().is_some() && self.is_operator_at(1, "!")) {
+                match (self.literal(), self.string()) {
+                    (_, Ok(text)) => doc = Some(text),
+                    (Some(_), Err(Reported)) => {}
+                    (None, Err(Reported)) => return Err(Reported),
                 }
-                // `include_str!("k.svg")`: Rust has the text.
-                None if self.word().is_some() && self.is_operator_at(1, "!") => {}
-                None => return Err(self.unexpected(Expected::Expression)),
             }
         }
         let mut words = Vec::new();
@@ -189,6 +187,16 @@ impl Parser<'_> {
             self.skip_tree();
         }
         Ok((name, doc, words))
+    }
+
+    /// The text of the string here, which is not taken.
+    pub(super) fn string(&mut self) -> Parse<String> {
+        let Some(text) = self.literal() else { return Err(self.unexpected(Expected::String)) };
+        syn::parse_str::<syn::LitStr>(text).map(|literal| literal.value()).map_err(|_| {
+            let (text, span) = (text.to_owned(), self.here());
+            self.diagnostics.report(BadLiteral { text, problem: LiteralProblem::NotAString, span });
+            Reported
+        })
     }
 
     /// `(name: type, …)`. One that does not parse is reported and left out: callers of the kernel should not have to

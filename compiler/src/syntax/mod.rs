@@ -13,9 +13,9 @@
 //!
 //! # Grammar
 //!
-//! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT and FLOAT
-//! are Rust's tokens; the words `true false inf nan if else as in or _` are not names, all other words of the language
-//! are.
+//! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT, FLOAT and
+//! STRING are Rust's tokens; the words `true false inf nan if else as in or _` are not names, all other words of the
+//! language are.
 //!
 //! ```text
 //! program    = kernel {kernel}
@@ -43,7 +43,7 @@
 //!                                                  each at most once, in any order
 //! inline     = "inline" NAME ";"
 //! unit       = "unit" NAME "{" "domain" ":" "[" list(expr) "]" "," "box" ":" "[" list(expr) "]" [","] "}"
-//! tune       = "tune" NAME "in" "[" list(expr) "]" ";"
+//! tune       = "tune" some(NAME "in" "[" list(expr) "]") ["=" "(" list(expr) ")" "by" STRING] ";"
 //! pass       = "pass" NAME "{" {item} "}"
 //!
 //! ops        = ";" | "{" {op ";"} "}"
@@ -52,7 +52,7 @@
 //!            | "reorder" some(NAME)
 //!            | "resize" NAME "by" "(" expr "," expr ")" "->" NAME
 //!            | "swizzle" NAME "," NAME "by" "xor" "->" NAME "," NAME
-//!            | "bind" some(NAME) ":" [expr] NAME [range] ["raster" "(" list(NAME ":" expr) ")"]
+//!            | "bind" some(NAME) ":" [expr] NAME [range] ["raster" "(" list(NAME ":" (expr | "descending")) ")"]
 //!            | "vectorize" NAME
 //!            | "unroll" NAME ["by" expr]
 //!            | "reduce" some(NAME) ["by" ("warp" | "cta" | "cluster" | "grid" | "atomic")]

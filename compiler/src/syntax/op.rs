@@ -3,8 +3,8 @@
 use super::cursor::{Parse, Parser, Reported};
 use crate::diag::codes::{Expected, Foreign, Named, UnknownWord, WordSet, WrongSplit};
 use crate::source::ast::{
-    AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind, SplitSide,
-    SwizzleFunction,
+    AxisRef, BlockOrder, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, OPS, Op, OpKind, ReduceBy, RegionKind,
+    SplitSide, SwizzleFunction,
 };
 use crate::source::{Delimiter, Span};
 
@@ -211,7 +211,11 @@ impl Parser<'_> {
                     let groups = self.group_list(Delimiter::Paren, |p| {
                         let axis = p.axis()?;
                         p.expect_operator(":")?;
-                        Ok((axis, p.expr()?))
+                        let order = match p.eat_word("descending") {
+                            Some(_) => BlockOrder::Descending,
+                            None => BlockOrder::Groups(p.expr()?),
+                        };
+                        Ok((axis, order))
                     })?;
                     self.once(&mut raster, &mut raster_at, "raster", span, groups);
                 }

@@ -518,7 +518,7 @@ fn strided_columns_are_staged() {
         }
     "#]]
     .assert_eq(&entries[0].kernel.to_string());
-    let kernels: Vec<_> = entries.iter().map(|e| e.kernel.clone()).collect();
+    let kernels: Vec<_> = entries.iter().map(|e| &e.kernel).collect();
     let module = crate::emit::emit(&kernels, "StridedColumns").expect("it can be emitted");
     assert_eq!(module.target.to_string(), "sm_90");
     let text = module.to_string();

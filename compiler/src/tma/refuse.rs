@@ -14,11 +14,13 @@ use crate::diag::codes::{
 use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::memory::multiples;
 use crate::plan::Analysed;
+use crate::plan::product::factors;
 use crate::plan::staged::Staged;
 use crate::program::expressions;
 use crate::region::NotATile;
 use crate::schedule::MOST_SLOTS;
 use crate::source::Span;
+use tilewright_kernel::algorithm::{Source, Value};
 use tilewright_kernel::tensor_map::{Fault, Swizzle};
 
 /// Steps that a search for sizes may take.
@@ -48,6 +50,21 @@ impl One<'_> {
         let goal = |facts: &Facts| facts.proves_multiple(e, m);
         let found = multiples::proposals(self.program, &parts, m, &goal);
         (!found.is_empty()).then(|| found.join(", "))
+    }
+
+    /// Whether tensor cores multiply what a stage reads of a tensor.
+    fn is_factor(&self, reader: &Analysed, parameter: u16) -> bool {
+        let algorithm = &reader.stage.program.algorithm;
+        let factors = reader.stage.product.as_ref().and_then(|_| factors(algorithm, reader.stage.reduction?).ok());
+        factors.into_iter().flatten().any(|read| {
+            matches!(algorithm.values[read as usize], Value::Read { source, .. } if source == Source::Parameter(parameter))
+        })
+    }
+
+    /// Where the copy stands, as it is written.
+    fn place(&self) -> Option<String> {
+        let at = self.copy.ast.clauses.at.as_ref()?;
+        Some(format!("{}.{}", at.stage.text, at.axis.text))
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm a refusal")]
@@ -132,12 +149,9 @@ impl One<'_> {
                     NotATile::SymbolicStep(_) => {
                         "a loop inside moves it by steps that are known at launch only".to_owned()
                     }
-                    NotATile::Apart(a, b) => {
-                        format!(
-                            "two reads start at {} and {}",
-                            self.with_loops(&a, reader),
-                            self.with_loops(&b, reader)
-                        )
+                    NotATile::Apart(starts) => {
+                        let [a, b] = starts.each_ref().map(|start| self.with_loops(start, reader));
+                        format!("two reads start at {a} and {b}")
                     }
                     NotATile::TooLong => "it is too long to count".to_owned(),
                     NotATile::Unlisted(_) => "the index is not one of its loops".to_owned(),
@@ -168,7 +182,8 @@ impl One<'_> {
                 let witness = self.remainder(&stride, multiple).map(|(dims, value)| (dims, value * bytes));
                 let fact = self.multiple(&stride, multiple);
                 let stride = self.show(&stride);
-                self.diags.report(Pitch { tensor, axis, stride, multiple, witness, fact, span: head });
+                let factor_at = self.is_factor(reader, parameter).then(|| self.place()).flatten();
+                self.diags.report(Pitch { tensor, axis, stride, multiple, witness, fact, factor_at, span: head });
             }
             Refused::InnerStart { axis, start, multiple } => {
                 let start = self.with_loops(&start, reader);

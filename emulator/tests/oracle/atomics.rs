@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use tilewright_conformance::file::{Case, Param};
 use tilewright_emulator::{Launch, Memory, Options, Program};
 use tilewright_ptx::ScalarType;
 use tilewright_ptx::isa::Op;
@@ -227,5 +228,133 @@ fn quads_are_refused_by_name() {
         );
         let error = Program::parse(&text).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("128 bits") && error.contains("line 6"), "{error}");
+    }
+}
+
+/// Variants for files: operations, types and vectors that meet for the first time, two by two, and each order, scope
+/// and space once a form. Hints, which are a further operand, change nothing about values.
+fn chosen() -> Vec<Variant> {
+    let order = ["relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "global"];
+    let alone = |word: &str| order.contains(&word) || word.starts_with("shared");
+    let mut all = Vec::new();
+    for op in tilewright_ptx::isa::Atomic::ALL {
+        let mut met = std::collections::BTreeSet::new();
+        for variant in super::table::variants(Op::Atomic(*op)) {
+            if !has_oracle(&variant) || variant.words.iter().any(|word| word.ends_with("cache_hint")) {
+                continue;
+            }
+            let (single, paired): (Vec<&String>, Vec<&String>) =
+                variant.words.iter().partition(|word| alone(word.as_str()));
+            let pairs = paired.iter().enumerate().flat_map(|(at, a)| paired[at..].iter().map(move |b| (*a, *b)));
+            let keys = pairs.chain(single.iter().map(|word| (*word, *word)));
+            let form = variant.form.index;
+            if keys.fold(false, |new, (a, b)| met.insert((form, a.clone(), b.clone())) | new) {
+                all.push(variant);
+            }
+        }
+    }
+    all
+}
+
+/// The kernels of the conformance files: one a variant, each thread on a place of its own after its operands, in global
+/// memory or, if the instruction says so, in shared memory.
+pub fn conformance() -> (Vec<Case>, String) {
+    let (mut cases, mut ptx) = (Vec::new(), String::new());
+    for (number, variant) in chosen().iter().enumerate() {
+        let shared = variant.words.iter().any(|word| word.starts_with("shared"));
+        let place = if shared { Place::Shared } else { Place::Global };
+        let Some(function) = function(variant, place) else { continue };
+        cases.push(case(variant, place, &function, &format!("{}_{number}", variant.form.mnemonic), &mut ptx));
+    }
+    (cases, ptx)
+}
+
+/// Threads of a kernel of the files.
+const THREADS: usize = 16;
+
+fn case(variant: &Variant, place: Place, function: &Function, entry: &str, ptx: &mut String) -> Case {
+    let ty = *variant.types.last().unwrap_or(&ScalarType::B32);
+    let (bits, bytes) = (ty.bits(), ty.bytes() as usize);
+    let count = variant.words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1usize);
+    let returns = variant.form.mnemonic == "atom";
+    let operands = if variant.has("cas") { 3 } else { 2 };
+    let source = Source { ty, register: bits, constant: false, fixed: None };
+    let scalar = Variant { sources: vec![source; operands], ..variant.clone() };
+    let scalars = inputs::rows(&scalar, THREADS * count, bits.into());
+    // The operands of each element, then the room; rows begin at multiples of 16 bytes.
+    let filled = (count * operands).next_multiple_of(2);
+    let (x, each) = (filled + ROOM / 8, if returns { 2 } else { 1 });
+    let name = |group: usize, element: usize| format!("%v{group}_{element}");
+    let group = |group: usize| {
+        let names: Vec<String> = (0..count).map(|element| name(group, element)).collect();
+        if count == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) }
+    };
+    let (base, space) = if place == Place::Shared { ("%s", "shared") } else { ("%place", "global") };
+    let _ = write!(
+        ptx,
+        "\n.visible .entry {entry}(.param .u64 x, .param .u64 y) {{\n\
+         .shared .align 16 .b8 room[{}]; .reg .b64 %x, %y, %place, %s; .reg .b32 %i; .reg .b{bits} {};\n\
+         mov.u32 %i, %tid.x; ld.param.u64 %x, [x]; mad.wide.u32 %x, %i, {}, %x; add.u64 %place, %x, {};\n\
+         ld.param.u64 %y, [y]; mad.wide.u32 %y, %i, {}, %y; mov.u64 %s, room; mad.wide.u32 %s, %i, {ROOM}, %s;\n",
+        THREADS * ROOM,
+        (0..=operands).flat_map(|group| (0..count).map(move |n| name(group, n))).collect::<Vec<_>>().join(", "),
+        8 * x,
+        8 * filled,
+        8 * each * count
+    );
+    for element in 0..count {
+        for operand in 0..operands {
+            let _ = writeln!(
+                ptx,
+                "ld.global.b{bits} {}, [%x+{}];",
+                name(operand, element),
+                (element * operands + operand) * 8
+            );
+        }
+        let _ = writeln!(ptx, "st.{space}.b{bits} [{base}+{}], {};", element * bytes, name(0, element));
+    }
+    let mut list = vec![format!("[{base}]")];
+    list.extend((1..operands).map(group));
+    if returns {
+        list.insert(0, group(operands));
+    }
+    let _ = writeln!(ptx, "{} {};", variant.head(), list.join(", "));
+    for element in 0..count {
+        let at = 8 * each * element;
+        let _ = writeln!(ptx, "ld.{space}.b{bits} {}, [{base}+{}];", name(0, element), element * bytes);
+        let _ = writeln!(ptx, "st.global.b{bits} [%y+{at}], {};", name(0, element));
+        if returns {
+            let _ = writeln!(ptx, "st.global.b{bits} [%y+{}], {};", at + 8, name(operands, element));
+        }
+    }
+    ptx.push_str("ret;\n}\n");
+    let halves = inputs::format(ty).is_some_and(|(_, parts)| parts == 2);
+    let row = |elements: &[Vec<u64>]| {
+        let mut given: Vec<u64> = elements.iter().flatten().copied().collect();
+        given.resize(x, 0);
+        let mut left = Vec::new();
+        for element in elements {
+            let half =
+                |shift: u32| function(&element.iter().map(|value| value >> shift & 0xffff).collect::<Vec<_>>()).half();
+            let want = if halves { Want::Halves(half(0), half(16)) } else { function(element) };
+            left.push(super::conformance::told(want).to_string());
+            left.extend(returns.then(|| format!("{:x}", element[0])));
+        }
+        let given: Vec<String> = given.iter().map(|word| format!("{word:x}")).collect();
+        (given.join(" "), left.join(" "))
+    };
+    Case {
+        entry: entry.to_owned(),
+        instructions: vec![variant.head()],
+        formats: vec![ty.to_string(); each * count],
+        blocks: 1,
+        threads: THREADS as u32,
+        params: vec![Param::X, Param::Y],
+        slot: 8,
+        x,
+        y: each * count,
+        before: 0,
+        mixed: false,
+        rows: scalars.chunks(count).map(row).collect(),
     }
 }

@@ -174,7 +174,7 @@ fn launch(program: &Program, entry: &str, case: &Case<'_>, options: &Options) ->
             let want = if *setting == Setting::Guarded && !takes_part(row) {
                 case.variant.results.iter().map(|result| Want::Bits(BEFORE & ones(result.register))).collect()
             } else {
-                wanted(case, &operands)
+                meant(case.variant, case.meaning, &operands)
             };
             for (result, want) in want.iter().enumerate() {
                 let got = got[at * case.variant.results.len() + result];
@@ -230,18 +230,18 @@ fn operands_under(case: &Case<'_>, setting: &Setting, row: usize) -> Vec<u64> {
 }
 
 /// What the results must be: of halves each by itself, predicates belong to both.
-fn wanted(case: &Case<'_>, operands: &[u64]) -> Vec<Want> {
-    let results = case.variant.results.len();
-    if !case.meaning.halves {
-        return (case.meaning.function)(operands)[..results].to_vec();
+pub fn meant(variant: &Variant, meaning: &Meaning, operands: &[u64]) -> Vec<Want> {
+    let results = variant.results.len();
+    if !meaning.halves {
+        return (meaning.function)(operands)[..results].to_vec();
     }
     let half = |shift: u32| -> Want {
         let cut = |(value, source): (&u64, &Source)| match source.ty {
             ScalarType::Pred => *value,
             _ => value >> shift & 0xffff,
         };
-        let parts: Vec<u64> = operands.iter().zip(&case.variant.sources).map(cut).collect();
-        (case.meaning.function)(&parts)[0]
+        let parts: Vec<u64> = operands.iter().zip(&variant.sources).map(cut).collect();
+        (meaning.function)(&parts)[0]
     };
     vec![Want::Halves(half(0).half(), half(16).half())]
 }
@@ -272,7 +272,7 @@ pub fn agrees(want: Want, got: u64, perturbed: bool) -> bool {
 }
 
 /// Within the bound when moved, else the rounded value: the function of f64 may itself be off by a little.
-fn is_near(format: Format, got: u64, value: f64, bound: f64, perturbed: bool) -> bool {
+pub fn is_near(format: Format, got: u64, value: f64, bound: f64, perturbed: bool) -> bool {
     let slack = if format == F64 { 1.0 } else { 0.501 };
     let unmoved = slack * super::float::unit(format, value);
     let number = format.to_f64(got);
@@ -282,7 +282,7 @@ fn is_near(format: Format, got: u64, value: f64, bound: f64, perturbed: bool) ->
     (got - value).abs() <= if perturbed { bound.max(unmoved) } else { unmoved }
 }
 
-fn register(bits: u32, name: &str) -> String {
+pub fn register(bits: u32, name: &str) -> String {
     let prefix = match bits {
         1 => "%p",
         16 => "%h",
@@ -292,7 +292,7 @@ fn register(bits: u32, name: &str) -> String {
     format!("{prefix}_{name}")
 }
 
-fn declaration(bits: u32, name: &str) -> String {
+pub fn declaration(bits: u32, name: &str) -> String {
     let ty = if bits == 1 { "pred".to_owned() } else { format!("b{bits}") };
     format!(".reg .{ty} {};\n", register(bits, name))
 }
@@ -310,7 +310,7 @@ fn constant(ty: ScalarType, value: u64) -> String {
 }
 
 /// Loads a value of a register's size, or a predicate.
-fn load(text: &mut String, bits: u32, name: &str, base: &str, offset: usize) {
+pub fn load(text: &mut String, bits: u32, name: &str, base: &str, offset: usize) {
     text.push_str(&declaration(bits, name));
     let register = register(bits, name);
     if bits == 1 {
@@ -376,6 +376,14 @@ fn block(text: &mut String, variant: &Variant, setting: &Setting, at: usize) {
         }
         results.push(place);
     }
+    let guard = if *setting == Setting::Guarded { "@%g " } else { "" };
+    instruction(text, variant, sources, &results, guard);
+    store(text, variant, &results, ("%out", at * results.len() * 8));
+    text.push_str("}\n");
+}
+
+/// The instruction on operands and results that stand for themselves, the carry among them.
+pub fn instruction(text: &mut String, variant: &Variant, mut sources: Vec<String>, results: &[String], guard: &str) {
     let subtracts = variant.form.mnemonic.starts_with("sub");
     if variant.carry_in {
         // Subtracting the carry from 0 borrows if it is set; adding all ones to it carries.
@@ -385,7 +393,6 @@ fn block(text: &mut String, variant: &Variant, setting: &Setting, at: usize) {
             false => writeln!(text, "selp.u32 %w, 1, 0, {carry}; add.cc.u32 %w, %w, 0xffffffff;"),
         };
     }
-    let guard = if *setting == Setting::Guarded { "@%g " } else { "" };
     let written = if variant.carry_out { results[0].clone() } else { results.join("|") };
     let list: Vec<String> = std::iter::once(written).chain(sources).collect();
     let _ = writeln!(text, "{guard}{} {};", variant.head(), list.join(", "));
@@ -395,12 +402,15 @@ fn block(text: &mut String, variant: &Variant, setting: &Setting, at: usize) {
             false => writeln!(text, "addc.u32 %w, 0, 0; {guard}setp.eq.u32 {}, %w, 1;", results[1]),
         };
     }
+}
+
+/// Stores results to places of 8 bytes, from this one on.
+pub fn store(text: &mut String, variant: &Variant, results: &[String], (base, first): (&str, usize)) {
     for (number, (place, result)) in results.iter().zip(&variant.results).enumerate() {
-        let offset = (at * variant.results.len() + number) * 8;
+        let offset = first + number * 8;
         let _ = match result.register {
-            1 => writeln!(text, "selp.u32 %w, 1, 0, {place}; st.global.u32 [%out+{offset}], %w;"),
-            bits => writeln!(text, "st.global.b{bits} [%out+{offset}], {place};"),
+            1 => writeln!(text, "selp.u32 %w, 1, 0, {place}; st.global.u32 [{base}+{offset}], %w;"),
+            bits => writeln!(text, "st.global.b{bits} [{base}+{offset}], {place};"),
         };
     }
-    text.push_str("}\n");
 }

@@ -145,21 +145,25 @@ const AMOUNTS: &[u64] = &[
     0xffff_ffff,
 ];
 
-/// Values worth trying at an operand.
-pub fn edges(variant: &Variant, source: usize) -> Vec<u64> {
-    let ty = variant.sources[source].ty;
-    let amount = match variant.form.mnemonic {
+/// Whether an operand is an amount of a shift, a position or a length.
+pub fn is_amount(variant: &Variant, source: usize) -> bool {
+    match variant.form.mnemonic {
         "shl" | "shr" | "szext" => source == 1,
         "bmsk" => true,
         "shf" => source == 2,
         "bfe" | "fns" => source >= 1,
         "bfi" => source >= 2,
         _ => false,
-    };
+    }
+}
+
+/// Values worth trying at an operand.
+pub fn edges(variant: &Variant, source: usize) -> Vec<u64> {
+    let ty = variant.sources[source].ty;
     if ty == ScalarType::Pred {
         return vec![0, 1];
     }
-    if amount {
+    if is_amount(variant, source) {
         let negative = AMOUNTS.iter().take(16).map(|amount| amount.wrapping_neg() & 0xffff_ffff);
         return AMOUNTS.iter().copied().chain(negative).collect();
     }

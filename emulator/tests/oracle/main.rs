@@ -13,6 +13,7 @@ mod approximate;
 mod atomics;
 mod bits;
 mod compare;
+mod conformance;
 mod convert;
 mod exhaustive;
 mod float;

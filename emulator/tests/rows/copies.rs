@@ -122,7 +122,7 @@ pub fn proxy(head: &str) -> Demo {
 }
 
 /// A map over the first words of a buffer, of this rank: 4 words to a row, two of everything else.
-fn map(address: u64, rank: usize) -> Arg {
+pub fn map(address: u64, rank: usize) -> Arg {
     let dimension = |number: usize| match number {
         0 => Dimension { size: 4, stride: 4, box_size: 4, element_stride: 1 },
         number => Dimension { size: 2, stride: 16 << (number - 1), box_size: 2, element_stride: 1 },
@@ -325,6 +325,29 @@ fn hint(lines: &str) -> Demo {
     .silent()
 }
 
+/// One copy that arrives in both blocks of a cluster, each of which waits by a barrier of its own.
+fn to_all() -> Vec<Demo> {
+    let body = |setup: &str, copy: &str| {
+        format!(
+            "{setup}{INIT}@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;\n{MEET}mov.u16 %h1, 3;\nsetp.ne.u32 %p3, %r0, 0;\n\
+             @%p3 bra S;\n{copy}, %h1;\nS:\n{WAIT}mov.u32 %r5, %tid.x;\nsetp.ge.u32 %p3, %r5, 16;\n@%p3 bra E;\nshl.b32 %r5, %r5, 2;\n\
+             add.u32 %r5, %r5, %r2;\nld.shared.b32 %r20, [%r5];\nst.global.b32 [%rd3], %r20;\nE:\n{MEET}"
+        )
+    };
+    let want = |thread: usize, x: &[u32]| if thread % 32 < 16 { vec![x[thread % 32]] } else { vec![] };
+    let by = "shared::cluster.global";
+    let line = format!("cp.async.bulk.{by}.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd0], 64, [bar]");
+    let tile = format!(
+        "cp.async.bulk.tensor.3d.{by}.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd8, {{%r10, %r10, %r10}}], [bar]"
+    );
+    let zeros = "mov.u64 %rd8, map;\ncvta.param.u64 %rd8, %rd8;\nmov.u32 %r10, 0;\n";
+    let params = ".param .align 64 .b8 map[128]";
+    vec![
+        Demo::new(body("", &line), want).of(64).across(2),
+        Demo::new(body(zeros, &tile), want).of(64).across(2).with(params, |x, _| vec![map(x, 3)]),
+    ]
+}
+
 pub fn demos() -> Vec<Demo> {
-    [by_threads(), in_bulk(), to_peers()].concat()
+    [to_all(), by_threads(), in_bulk(), to_peers()].concat()
 }

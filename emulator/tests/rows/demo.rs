@@ -12,7 +12,7 @@ pub const ROW: usize = 16;
 
 /// `%r0` the thread; `%rd0`, `%rd1` the buffers x and y, `%rd2`, `%rd3` the thread's 64 bytes of them, `%r1` its 64
 /// bytes of shared memory, whose first are at `tile`.
-const PROLOGUE: &str = "\
+pub const PROLOGUE: &str = "\
 .reg .pred %p<8>; .reg .b16 %h<16>; .reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<24>; .reg .f64 %fd<24>; .reg .b128 %q<4>;
 .shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 bar; .local .align 16 .b8 room[64];
 ld.param.u64 %rd0, [x];
@@ -177,7 +177,7 @@ impl Demo {
     }
 
     /// The module, without one line of the body if one is given.
-    fn text(&self, without: Option<usize>) -> String {
+    pub fn text(&self, without: Option<usize>) -> String {
         let mut body = String::new();
         for (number, line) in self.body.lines().enumerate() {
             let _ = writeln!(body, "{}", if Some(number) == without { "" } else { line });
@@ -211,9 +211,8 @@ impl Demo {
         Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
     }
 
-    fn x(&self) -> Vec<u32> {
-        let mix = |n: u32| (n ^ n >> 15).wrapping_mul(0x2c1b_3c6d);
-        (0..(self.block * ROW) as u32).map(|n| mix(mix(n.wrapping_mul(0x9e37_79b9).wrapping_add(77)))).collect()
+    pub fn x(&self) -> Vec<u32> {
+        (0..(self.block * ROW) as u32).map(tilewright_conformance::file::mixed).collect()
     }
 
     /// Runs the program, then once without each instruction that nothing has shown yet; adds what this one shows.

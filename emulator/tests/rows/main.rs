@@ -7,6 +7,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod conformance;
 mod control;
 mod copies;
 mod demo;
@@ -15,6 +16,7 @@ mod demo;
 mod instances;
 mod matrix;
 mod memory;
+mod special;
 mod sync;
 mod warp;
 mod wgmma;
@@ -41,8 +43,17 @@ fn is_ours(op: Op) -> bool {
 }
 
 fn demos() -> Vec<Demo> {
-    [memory::demos(), sync::demos(), copies::demos(), warp::demos(), control::demos(), matrix::demos(), wgmma::demos()]
-        .concat()
+    [
+        memory::demos(),
+        sync::demos(),
+        copies::demos(),
+        warp::demos(),
+        control::demos(),
+        matrix::demos(),
+        wgmma::demos(),
+        special::demos(),
+    ]
+    .concat()
 }
 
 /// What a program of one instruction is refused with; none if it decodes.

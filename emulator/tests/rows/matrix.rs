@@ -128,7 +128,7 @@ fn sums(ty: ScalarType, m: usize, n: usize, at: impl Fn(usize, usize) -> i64) ->
         .collect()
 }
 
-/// Text that gives every lane its values of a fragment, from a table in constant memory, and the registers' names.
+/// Text that gives every lane its values of a fragment, from a table in global memory, and the registers' names.
 fn fragment(name: &str, ty: ScalarType, values: &[Vec<u64>], tables: &mut String, body: &mut String) -> String {
     let count = values[0].len();
     let wide = ty == ScalarType::F64;
@@ -138,7 +138,7 @@ fn fragment(name: &str, ty: ScalarType, values: &[Vec<u64>], tables: &mut String
         _ => format!("%{name}{at}"),
     };
     let words: Vec<String> = values.iter().flatten().map(u64::to_string).collect();
-    *tables += &format!(".const .align 8 .{kind} table_{name}[{}] = {{{}}};\n", words.len(), words.join(", "));
+    *tables += &format!(".global .align 8 .{kind} table_{name}[{}] = {{{}}};\n", words.len(), words.join(", "));
     let float = matches!(ty, ScalarType::F32 | ScalarType::F64);
     let declared = if float { format!("f{}", ty.bits()) } else { kind.to_owned() };
     *body +=
@@ -146,7 +146,7 @@ fn fragment(name: &str, ty: ScalarType, values: &[Vec<u64>], tables: &mut String
     let names: Vec<String> = (0..count).map(register).collect();
     *body += &format!(".reg .{declared} {};\n", names.join(", "));
     for (at, name) in names.iter().enumerate() {
-        *body += &format!("ld.const.{declared} {name}, [%rd8+{}];\n", at * if wide { 8 } else { 4 });
+        *body += &format!("ld.global.{declared} {name}, [%rd8+{}];\n", at * if wide { 8 } else { 4 });
     }
     format!("{{{}}}", names.join(", "))
 }

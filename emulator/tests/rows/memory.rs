@@ -241,9 +241,7 @@ pub fn demos() -> Vec<Demo> {
                     Memory::Createpolicy => policy(&head),
                     _ => beside(&format!("{head} {operand};")).after(table()),
                 };
-                all.push(
-                    demo.with(".param .align 64 .b8 map[128]", |_, _| vec![tilewright_emulator::Arg(vec![0; 128])]),
-                );
+                all.push(demo.with(".param .align 64 .b8 map[128]", |x, _| vec![super::copies::map(x, 1)]));
             }
         }
     }

@@ -112,4 +112,5 @@ macro_rules! driver {
 
 mod device;
 mod launches;
+mod maps;
 mod streams;

@@ -102,7 +102,7 @@ impl std::fmt::Display for EmitError {
 ///
 /// # Errors
 /// See [`EmitError`].
-pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
+pub fn emit(kernels: &[&Kernel], source: &str) -> Result<Module, EmitError> {
     built(kernels, source)?.finish().map_err(EmitError::Verify)
 }
 
@@ -110,11 +110,11 @@ pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
 ///
 /// # Errors
 /// See [`EmitError`].
-pub fn emit_unverified(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
+pub fn emit_unverified(kernels: &[&Kernel], source: &str) -> Result<Module, EmitError> {
     Ok(built(kernels, source)?.finish_as_said())
 }
 
-fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
+fn built(kernels: &[&Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
     let is_of_hopper = |kernel: &Kernel| {
         let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
         statements.any(|s| match &s.kind {
@@ -122,10 +122,10 @@ fn built(kernels: &[Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
             kind => matches!(kind, StatementKind::Wgmma(_)),
         })
     };
-    let floor = if kernels.iter().any(is_of_hopper) { HOPPER } else { FLOOR };
+    let floor = if kernels.iter().copied().any(is_of_hopper) { HOPPER } else { FLOOR };
     let mut module = ModuleBuilder::new(floor);
     let file = module.file(source);
-    let maps = kernels.iter().map(Kernel::shared_map).filter(|map| map.dynamic_bytes().is_some());
+    let maps = kernels.iter().map(|kernel| kernel.shared_map()).filter(|map| map.dynamic_bytes().is_some());
     let alignment = maps.map(|map| map.alignment).max();
     let dynamic = alignment.map(|most| module.dynamic_shared("shared_memory", u32::try_from(most).unwrap_or(1024)));
     for (entry, kernel) in kernels.iter().enumerate() {

@@ -92,7 +92,7 @@ pub use effects::{Access, AccessKind, AndMore, Effects, Elements, Engine, Few, I
 pub use facts::{Facts, Range};
 pub use in_roles::{InRoles, Users};
 pub use products::{Factor, LoadMatrix, Matrices, Matrix, MmaSync, Product, StoreMatrix, Wgmma};
-pub use register_pressure::{Held, held};
+pub use register_pressure::{Held, HeldIn, held};
 pub use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use statements::{
@@ -339,6 +339,7 @@ impl Kernel {
     }
 
     /// A value; `id` comes from this kernel.
+    #[inline(always)] // of all calls in unoptimised builds, the most
     pub fn value(&self, id: ValueId) -> &Value {
         &self.values[id.index()]
     }

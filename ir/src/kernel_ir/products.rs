@@ -93,11 +93,15 @@ impl Wgmma {
         }
     }
 
-    /// Whether a product of such elements can have so many columns: a multiple of 8, and of integers from 32 on one of
-    /// 16 (PTX manual 9.7.15.5.2).
+    /// Whether a product of such elements can have so many columns.
     pub const fn has_columns(element: ElementType, columns: u32) -> bool {
-        let step = if element.is_integer() && columns > 24 { 16 } else { 8 };
-        columns > 0 && columns <= Self::MOST_COLUMNS && columns.is_multiple_of(step)
+        columns > 0 && columns <= Self::MOST_COLUMNS && columns.is_multiple_of(Self::column_step(element, columns))
+    }
+
+    /// What so many columns of such elements are a multiple of: 8, and of integers from 32 on 16 (PTX manual
+    /// 9.7.15.5.2).
+    pub const fn column_step(element: ElementType, columns: u32) -> u32 {
+        if element.is_integer() && columns > 24 { 16 } else { 8 }
     }
 
     /// How many variables of a thread it adds to.

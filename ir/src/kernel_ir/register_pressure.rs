@@ -92,16 +92,27 @@ struct Past {
     read: Set,
 }
 
-/// What a thread must hold at one time, how many words it has, and in which role: in a kernel with roles for each of
-/// them.
-pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
+/// What a thread of a role, or of a kernel without roles, must hold at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldIn<'a> {
+    /// What it is.
+    pub held: Held,
+    /// The words that a thread has.
+    pub limit: u32,
+    /// The role.
+    pub role: Option<&'a Role>,
+}
+
+/// What a thread must hold at one time: in a kernel with roles for each of them.
+pub fn held(kernel: &Kernel) -> Vec<HeldIn<'_>> {
     let usual = register_limit(kernel.signature.threads);
     let bits = sizes(kernel);
     match kernel.roles() {
-        [] => vec![(held_in(kernel, Kernel::BODY, &bits), usual, None)],
+        [] => vec![HeldIn { held: held_in(kernel, Kernel::BODY, &bits), limit: usual, role: None }],
         roles => {
+            let of = |role: &Role| held_in(kernel, role.body, &bits);
             let limit = |role: &Role| role.registers.unwrap_or(usual);
-            roles.iter().map(|role| (held_in(kernel, role.body, &bits), limit(role), Some(role))).collect()
+            roles.iter().map(|role| HeldIn { held: of(role), limit: limit(role), role: Some(role) }).collect()
         }
     }
 }

@@ -409,6 +409,60 @@ fn index_arithmetic_folds() {
     );
 }
 
+/// A difference that is folded to a number is that number whatever the operands are; a multiple of a sum is as far from
+/// its terms as it is.
+#[test]
+fn distances_are_numbers_where_nothing_else_is_left() {
+    let mut b = Builder::new(signature());
+    let wide = |b: &mut Builder, v| b.index_convert(v, Type::I64);
+    let (n, t, block) = (b.dim(0, Type::I64), b.thread_index(), b.block_index());
+    let leaves = [n, wide(&mut b, t), wide(&mut b, block)];
+    let values = [[5, 3, 7], [1000, 0, 1], [0, 255, 2], [17, 40, 1 << 20]];
+    let mut state = 1_u64;
+    let mut random = move |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    // Values with what they are for each of `values`.
+    let mut known: Vec<(ValueId, Vec<i64>)> =
+        leaves.iter().enumerate().map(|(at, leaf)| (*leaf, values.iter().map(|v| v[at]).collect())).collect();
+    let (mut folded, mut kept) = (0, 0);
+    for _ in 0..4000 {
+        let pick = |random: &mut dyn FnMut(u64) -> u64| known[random(known.len().min(8) as u64) as usize].clone();
+        let [x, y, z] = [pick(&mut random), pick(&mut random), pick(&mut random)];
+        let number = random(9) as i64 - 2;
+        let literal = b.index_literal(Type::I64, number);
+        // (x ± y)·z + c, and x·z ± y·z in another order, sometimes of something else.
+        let plus = random(2) == 0;
+        let sum = if plus { b.index_add(x.0, y.0) } else { b.index_sub(x.0, y.0) };
+        let factored = b.index_mul(z.0, sum);
+        let factored = b.index_add(factored, literal);
+        let other = if random(4) == 0 { pick(&mut random) } else { z.clone() };
+        let (left, right) = (b.index_mul(x.0, z.0), b.index_mul(other.0, y.0));
+        let multiplied = if plus { b.index_add(left, right) } else { b.index_sub(left, right) };
+        let difference = b.index_sub(factored, multiplied);
+        let exact = |at: usize| {
+            let (x, y, z, other) = (x.1[at], y.1[at], z.1[at], other.1[at]);
+            let sign = if plus { 1 } else { -1 };
+            let factored = y.checked_mul(sign)?.checked_add(x)?.checked_mul(z)?.checked_add(number)?;
+            let multiplied = x.checked_mul(z)?.checked_add(other.checked_mul(y)?.checked_mul(sign)?)?;
+            Some((factored, factored.checked_sub(multiplied)?))
+        };
+        let all: Option<Vec<(i64, i64)>> = (0..values.len()).map(exact).collect();
+        match b.kernel().index_literal(difference) {
+            Some(found) => {
+                assert!(all.iter().flatten().all(|(_, exact)| *exact == found), "{found}: {all:?}");
+                folded += 1;
+            }
+            None => kept += 1,
+        }
+        if let Some(all) = all.filter(|all| known.len() < 200 && all.iter().all(|(f, _)| f.unsigned_abs() < 1 << 40)) {
+            known.push((factored, all.into_iter().map(|(factored, _)| factored).collect()));
+        }
+    }
+    assert!(folded > 1000 && kept > 1000, "{folded} folded, {kept} kept");
+}
+
 /// Negative dividends round down when folded, as they do when computed.
 #[test]
 fn folded_division_rounds_down() {

@@ -26,6 +26,14 @@ impl Value {
     }
 }
 
+/// Whether one of these indices is read from memory, or a part of it.
+pub fn is_read(indices: &[Index], index: IndexId) -> bool {
+    match indices[index as usize] {
+        Index::Value(_) => true,
+        node => node.operands().any(|operand| is_read(indices, operand)),
+    }
+}
+
 impl Algorithm {
     /// The values that a value is made of, other than through equations. Those of an index that is read from memory are
     /// among them, be it one where a range begins or ends.
@@ -54,6 +62,17 @@ impl Algorithm {
                 list
             }
         }
+    }
+
+    /// Whether an index is read from memory, or a part of it.
+    pub fn is_read(&self, index: IndexId) -> bool {
+        is_read(&self.indices, index)
+    }
+
+    /// Whether memory decides where the range of an axis begins or ends.
+    pub fn is_of_memory(&self, axis: AxisId) -> bool {
+        let axis = &self.axes[axis as usize];
+        self.is_read(axis.lower) || self.is_read(axis.upper)
     }
 
     /// The values that decide where the range of an axis begins and ends, if memory does.

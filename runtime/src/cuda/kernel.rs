@@ -242,7 +242,14 @@ pub(crate) enum Parameter {
     Word(u64),
     /// A tensor map.
     Map(Box<sys::CUtensorMap>),
+    /// Any bytes.
+    Bytes(Vec<u8>),
+    /// As many zeros as a parameter can have bytes.
+    Zeros,
 }
+
+/// Bytes that the parameters of a kernel have at most, each and together (PTX ISA, kernel function parameters).
+pub(super) const MOST_BYTES: usize = 32_764;
 
 impl Call {
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -330,11 +337,16 @@ impl Call {
     }
 }
 
+static ZEROS: [u8; MOST_BYTES] = [0; MOST_BYTES];
+
 /// One pointer to each value, as the driver wants its parameters.
 pub(super) fn pointers(values: &mut [Parameter]) -> Vec<*mut c_void> {
     let pointer = |value: &mut Parameter| match value {
         Parameter::Word(word) => std::ptr::from_mut(word).cast(),
         Parameter::Map(map) => std::ptr::from_mut(&mut **map).cast(),
+        Parameter::Bytes(bytes) => bytes.as_mut_ptr().cast(),
+        // The driver copies from there and writes nothing.
+        Parameter::Zeros => std::ptr::from_ref(&ZEROS).cast_mut().cast(),
     };
     values.iter_mut().map(pointer).collect()
 }

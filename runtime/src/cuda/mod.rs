@@ -22,6 +22,7 @@ mod memory;
 mod probe;
 mod run;
 mod tensor_map;
+mod text;
 
 pub(crate) use context::{Context, Event, Stream};
 pub(crate) use host::HostBlock;
@@ -30,6 +31,7 @@ pub(crate) use kernel::Call;
 pub(crate) use memory::Block;
 pub(crate) use run::{Graph, run};
 pub(crate) use tensor_map::parameters;
+pub use text::{TextLaunch, TextParameter, run_text};
 
 use cudarc::driver::sys;
 

@@ -19,6 +19,12 @@ pub(crate) fn parameters(passed: &[Passed]) -> Result<Vec<Parameter>> {
     passed.iter().map(one).collect()
 }
 
+/// The words of a map as the driver encodes it, in the order of their addresses.
+pub(super) fn words(map: &TensorMap) -> Result<Vec<u32>> {
+    let encoded = encode(map)?;
+    Ok(encoded.opaque.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]).collect())
+}
+
 /// A map that was checked, encoded.
 fn encode(map: &TensorMap) -> Result<sys::CUtensorMap> {
     if !probe()?.tensor_maps {

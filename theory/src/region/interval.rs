@@ -58,7 +58,7 @@ pub enum NotATile {
     /// A loop inside moves the index by an amount that is known at launch only.
     SymbolicStep(Var),
     /// Two reads are apart by an amount that is known at launch only: their starts.
-    Apart(Expr, Expr),
+    Apart(Box<[Expr; 2]>),
     /// The length passes what can be counted.
     TooLong,
     /// An index mentions a variable that is no loop of its reader.
@@ -232,7 +232,7 @@ fn term_span(term: &Term, inside: Inside<'_>, remainders: u32) -> Result<Span, N
 pub fn hull(a: &Interval, b: &Interval, facts: &Facts) -> Result<Interval, NotATile> {
     let distance = facts.normal(&b.start.sub(&a.start));
     let Some(distance) = distance.as_constant() else {
-        return Err(NotATile::Apart(a.start.clone(), b.start.clone()));
+        return Err(NotATile::Apart(Box::new([a.start.clone(), b.start.clone()])));
     };
     let end = a.extent.max(distance.checked_add(b.extent).ok_or(NotATile::TooLong)?);
     let start = if distance < 0 { b.start.clone() } else { a.start.clone() };
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(hull(&at(x.clone(), 6), &left, &facts()), Ok(at(left.start.clone(), 7)));
         assert_eq!(hull(&left, &at(x.clone(), 6), &facts()), Ok(at(left.start.clone(), 7)));
         assert_eq!(hull(&at(x.clone(), 6), &at(x.clone(), 2), &facts()), Ok(at(x.clone(), 6)));
-        assert_eq!(hull(&at(x.clone(), 6), &at(y.clone(), 2), &facts()), Err(NotATile::Apart(x, y)));
+        assert_eq!(hull(&at(x.clone(), 6), &at(y.clone(), 2), &facts()), Err(NotATile::Apart(Box::new([x, y]))));
     }
 
     #[test]

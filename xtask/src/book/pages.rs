@@ -10,7 +10,7 @@ use super::kernel::KernelText;
 use crate::Failure;
 
 /// Commands whose output pages have; others are for the reader alone.
-const COMMANDS: [&str; 5] = ["check", "draw", "explain", "inspect", "run"];
+const COMMANDS: [&str; 6] = ["check", "draw", "explain", "inspect", "run", "tune"];
 
 /// A page as it should be.
 #[derive(Clone, Debug)]
@@ -91,12 +91,13 @@ impl Page {
         let is_shown = |words: &Vec<&str>| {
             words.first() == Some(&"tilewright") && words.get(1).is_some_and(|w| COMMANDS.contains(w))
         };
-        // Files of the reader's own crate are not here.
-        let is_here = |words: &Vec<&str>| !words.iter().any(|word| word.starts_with("src/"));
+        // Files of the reader's own crate are not here, and a page changes no file.
+        let is_here = |words: &Vec<&str>| !words.iter().any(|word| word.starts_with("src/") || *word == "--write");
         if !commands.iter().all(|words| is_shown(words) && is_here(words)) {
             return Ok(Next::Written);
         }
-        if commands.iter().flatten().any(|word| *word == "--cost") && assembler::assembler().is_none() {
+        if commands.iter().flatten().any(|word| matches!(*word, "--cost" | "tune")) && assembler::assembler().is_none()
+        {
             return Ok(Next::Written);
         }
         let mut told = Vec::new();

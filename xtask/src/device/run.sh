@@ -46,6 +46,10 @@ done
 run device-check "WRONG\|error" bin/device-check --json "$results/device-check.json" kernels
 sed -n '/kernels, .* comparisons/p' "$results/device-check.txt"
 
+# Single instructions, with inputs and expected outputs; and what no manual says of the hardware.
+run conformance "WRONG\|error" bin/device-check --conformance conformance --json "$results/conformance.json"
+sed -n '/^question\|^    answer/p' "$results/conformance.txt"
+
 # The same comparisons once more, with another judge of addresses, initialisation, races and barriers.
 if [ "$gpu" = no ]; then
     echo "not tried  compute-sanitizer: there is no GPU"
@@ -75,7 +79,7 @@ else
     esac
 fi
 
-# Kernels beside the same work by PyTorch and Triton, and beside a copy of as many bytes, one after the other.
+# Kernels beside the same work by PyTorch and Triton, and beside a copy of as many bytes: all take turns.
 if [ "$gpu" = yes ] && command -v python3 >/dev/null 2>&1; then
     python3 peers.py --json "$results/peers.json" rows.json bin/device-check kernels >"$results/peers.txt" 2>&1
     case $? in

@@ -168,14 +168,17 @@ def window(x, weights, y, above):
 
 
 @triton.jit
-def _product(a, b, c, m, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr, group: tl.constexpr):
+def _place(tile, m, n, bm: tl.constexpr, bn: tl.constexpr, group: tl.constexpr):
     # Tiles in groups of rows, so that neighbours share what the L2 cache has.
-    tile = tl.program_id(0)
     rows, columns = tl.cdiv(m, bm), tl.cdiv(n, bn)
     first = tile // (group * columns) * group
     height = min(rows - first, group)
-    i = first + tile % (group * columns) % height
-    j = tile % (group * columns) // height
+    return first + tile % (group * columns) % height, tile % (group * columns) // height
+
+
+@triton.jit
+def _product(a, b, c, m, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr, group: tl.constexpr):
+    i, j = _place(tl.program_id(0), m, n, bm, bn, group)
     r, s, t = i * bm + tl.arange(0, bm), j * bn + tl.arange(0, bn), tl.arange(0, bk)
     left = a + (r % m)[:, None].to(tl.int64) * k + t[None, :]
     right = b + (s % n)[None, :].to(tl.int64) * k + t[:, None]
@@ -194,6 +197,29 @@ def product(a, b, c):
     (m, k), n, bm, bn = a.shape, b.shape[0], 128, 256
     grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
     return lambda: _product[grid](a, b, c, m, n, k, bm=bm, bn=bn, bk=64, group=8, num_warps=8, num_stages=3)
+
+
+@triton.jit
+def _persistent_product(a, b, c, m, n, k, programs, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr, group: tl.constexpr):
+    # Each program takes several tiles; copies and the last store are the accelerator's.
+    for tile in tl.range(tl.program_id(0), tl.cdiv(m, bm) * tl.cdiv(n, bn), programs, flatten=True):
+        i, j = _place(tile, m, n, bm, bn, group)
+        total = tl.zeros([bm, bn], dtype=tl.float32)
+        for step in range(tl.cdiv(k, bk)):
+            left, right = a.load([i * bm, step * bk]), b.load([j * bn, step * bk])
+            total = tl.dot(left, right.T, total)
+        c.store([i * bm, j * bn], total.to(c.dtype))
+
+
+def persistent_product(a, b, c, bm, bn):
+    """c = a times the transpose of b, with tensor descriptors; ImportError if Triton has none."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    (m, k), n, bk = a.shape, b.shape[0], 64
+    tensors = [TensorDescriptor.from_tensor(x, box) for x, box in ((a, [bm, bk]), (b, [bn, bk]), (c, [bm, bn]))]
+    programs = min(torch.cuda.get_device_properties(a.device).multi_processor_count, triton.cdiv(m, bm) * triton.cdiv(n, bn))
+    options = {"bm": bm, "bn": bn, "bk": bk, "group": 8, "num_stages": 3 if bn > 128 else 4, "num_warps": max(bm * bn // 4096, 4)}
+    return lambda: _persistent_product[(programs,)](*tensors, m, n, k, programs, **options)
 
 
 @triton.jit

@@ -156,6 +156,7 @@ fn draw(rng: &mut Rng) -> Attention {
         copies,
         roles,
         persistent: is_alternate || rng.chance(20),
+        descending: rng.chance(15),
         reader,
         narrow: rng.chance(30),
         statistics,

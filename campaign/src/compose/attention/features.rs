@@ -86,6 +86,7 @@ pub const FEATURES: &[&str] = &[
     "role-regs",
     "alternate",
     "persistent",
+    "descending",
     "quotient",
     "all-read",
     "product-alone",
@@ -265,6 +266,7 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
         add(roles.alternate, "alternate");
     }
     add(attention.persistent, "persistent");
+    add(attention.descending, "descending");
     let reader = match (attention.reader, sums.is_empty()) {
         (Reader::Quotient, false) => "quotient",
         (Reader::All, false) => "all-read",

@@ -206,6 +206,8 @@ pub struct Attention {
     pub roles: Option<Roles>,
     /// Whether blocks take tiles in turn.
     pub persistent: bool,
+    /// Whether blocks take the tiles from the last one on, two heads at a time where there are heads.
+    pub descending: bool,
     /// What the output is.
     pub reader: Reader,
     /// Whether it has the type of the factors.

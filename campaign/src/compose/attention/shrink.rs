@@ -24,6 +24,7 @@ fn candidates(attention: &Attention) -> Vec<Attention> {
     with(&|a| (a.roles, a.persistent) = (None, false));
     with(&|a| a.roles = None);
     with(&|a| a.persistent = false);
+    with(&|a| a.descending = false);
     with(&|a| a.statistics = false);
     with(&|a| a.narrow = false);
     with(&|a| a.heads = Heads::One);

@@ -240,10 +240,17 @@ impl Attention {
             true => format!("split i by {tile} -> it, i2; split i2 by {own} -> w, i1; bind w: {unit};"),
             false => format!("split i by {tile} -> it, i1;"),
         };
+        // What shares the blocks of another output leaves their order to it.
+        let order = match (self.descending, self.heads) {
+            (false, _) => "",
+            (true, Heads::One) => " raster(it: descending)",
+            (true, _) => " raster(h: 2, it: descending)",
+        };
+        let ordered = format!("{rows} bind {h}it: grid{order};");
         let rows = format!("{rows} bind {h}it: grid;");
         writeln!(
             f,
-            "    schedule y{by} {{ {rows} reorder {h}it, {w}i1, e; fragment (i1, e) by {engine}; vectorize e_p; }}"
+            "    schedule y{by} {{ {ordered} reorder {h}it, {w}i1, e; fragment (i1, e) by {engine}; vectorize e_p; }}"
         )?;
         if self.statistics {
             writeln!(f, "    schedule z at y.it{by} {{ {rows} reorder {h}it, {w}i1; fragment (i1) by {engine}; }}")?;

@@ -44,6 +44,7 @@ pub const FEATURES: &[&str] = &[
     "layout-swizzle",
     "layout-pad",
     "raster",
+    "descending",
     "grid",
     "cta",
     "warpgroup",
@@ -294,6 +295,7 @@ fn of_op(op: &str, add: &mut dyn FnMut(bool, &'static str)) {
         "bind" => {
             add(has(": grid"), "grid");
             add(has("raster"), "raster");
+            add(has("descending"), "descending");
             add(has(": cta"), "cta");
             add(op.ends_with(": warpgroup"), "warpgroup");
             add(op.ends_with(": warp"), "warp");

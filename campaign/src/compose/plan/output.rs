@@ -182,11 +182,15 @@ impl Plan<'_> {
             .collect();
         if !grid.is_empty() {
             let names: Vec<&str> = grid.iter().map(|n| nest.loops[*n].name.as_str()).collect();
-            let raster = if grid.len() == 2 && self.chance(25, &["raster"]) {
-                format!(" raster({}: {})", names[0], self.rng.pick(&[1, 2, 3, 8]))
-            } else {
-                String::new()
-            };
+            let mut orders = Vec::new();
+            if grid.len() == 2 && self.chance(25, &["raster"]) {
+                orders.push(format!("{}: {}", names[0], self.rng.pick(&[1, 2, 3, 8])));
+            }
+            if self.chance(15, &["descending"]) {
+                let first = *self.rng.pick(&[0, grid.len() - 1]);
+                orders.extend(names[first..].iter().map(|name| format!("{name}: descending")));
+            }
+            let raster = if orders.is_empty() { String::new() } else { format!(" raster({})", orders.join(", ")) };
             nest.ops.push(format!("bind {}: grid{raster}", names.join(", ")));
             grid.iter().for_each(|n| nest.loops[*n].given = Given::Grid);
         }

@@ -70,6 +70,7 @@ pub fn product(rng: &mut Rng) -> Product {
             Grid::Swapped,
             Grid::Raster(2),
             Grid::Raster(8),
+            Grid::Descending,
             Grid::Merged,
             Grid::Serial,
         ]),
@@ -185,13 +186,16 @@ fn tiles(engine: Engine, ty: Type, rng: &mut Rng) -> Tiles {
     let groups = *rng.pick(&[1, 1, 1, 2, 2]);
     let mut rows = *rng.pick(&[1, 1, 1, 1, 2, 2, 3]);
     let mut columns = match rng.below(10) {
-        0..6 => *rng.pick(&[8, 16, 32, 64, 64, 64, 96, 128, 128, 256]),
+        0..6 => *rng.pick(&[8, 16, 24, 32, 64, 64, 64, 96, 128, 128, 256]),
         6..9 => step * rng.range(1, 32),
         _ => *rng.pick(&[8, 40, 320, 512]),
     };
     // One of a hundred may have more than a thread can hold, or columns that no instruction has.
     if !rng.chance(1) {
-        columns = (columns + step - 1) / step * step;
+        // Products of integers have 8 and 24 columns, too.
+        if !(ty.is_integer() && [8, 24].contains(&columns)) {
+            columns = (columns + step - 1) / step * step;
+        }
         while rows > 1 && rows * columns / 2 > SUMS {
             rows -= 1;
         }

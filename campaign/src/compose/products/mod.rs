@@ -257,6 +257,8 @@ pub enum Grid {
     Swapped,
     /// In groups of so many.
     Raster(i64),
+    /// In groups of two, and columns from the last one on.
+    Descending,
     /// Both as one axis.
     Merged,
     /// A block has a row of tiles.

@@ -225,6 +225,7 @@ impl Product {
             Grid::Both => ops.push(format!("bind {batch}mt, nt: grid")),
             Grid::Swapped => ops.push(format!("bind {batch}nt, mt: grid")),
             Grid::Raster(n) => ops.push(format!("bind {batch}mt, nt: grid raster(mt: {n})")),
+            Grid::Descending => ops.push(format!("bind {batch}mt, nt: grid raster(mt: 2, nt: descending)")),
             Grid::Merged => {
                 ops.push("merge mt, nt -> t".to_owned());
                 ops.push(format!("bind {batch}t: grid"));

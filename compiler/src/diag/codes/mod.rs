@@ -240,6 +240,7 @@ codes! {
     TW0803 tw0803_operand_layout;
     TW0804 tw0804_product_holes;
     TW0805 tw0805_product_threads;
+    TW0890 tw0890_many_products;
 
     // TW09: bounds.
     TW0901 tw0901_out_of_bounds;
@@ -264,6 +265,15 @@ codes! {
     TW1010 tw1010_place_outside;
     TW1011 tw1011_not_online;
     TW1090 tw1090_float_atomics;
+
+    // TW11: constants with candidates.
+    TW1101 tw1101_bad_candidates;
+    TW1102 tw1102_tuned_value;
+    TW1103 tw1103_too_many_combinations;
+    TW1104 tw1104_no_combination;
+    TW1105 tw1105_stale_record;
+    TW1106 tw1106_bad_record;
+    TW1190 tw1190_first_refused;
 
     // TW90: our own bug.
     TW9001 tw9001_internal;

@@ -63,6 +63,8 @@ pub enum Expected {
     Statement,
     /// A kernel.
     Kernel,
+    /// Text between quotes.
+    String,
     /// A pattern of `fold`.
     Pattern,
 }
@@ -86,7 +88,7 @@ pub enum Named {
     Unit,
     /// A function.
     Function,
-    /// An alternative of `tune`, a pass.
+    /// A constant of `tune`, a pass.
     Item,
 }
 
@@ -115,6 +117,7 @@ impl fmt::Display for Expected {
             Expected::Body { .. } => f.write_str("`->`, `where` or `{`"),
             Expected::Statement => f.write_str("a statement"),
             Expected::Kernel => f.write_str("a kernel"),
+            Expected::String => f.write_str("a string"),
             Expected::Pattern => f.write_str("a name or a tuple of names"),
         }
     }

@@ -65,13 +65,15 @@ pub struct Pitch {
     pub witness: Option<(Assignment, i128)>,
     /// A fact that makes it right.
     pub fact: Option<String>,
+    /// Whether tensor cores read it, as a factor of a product: where they would read what threads write instead.
+    pub factor_at: Option<String>,
     /// The copy.
     pub span: Span,
 }
 
 impl IntoDiagnostic for Pitch {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { tensor, axis, stride, multiple, witness, fact, span } = self;
+        let Self { tensor, axis, stride, multiple, witness, fact, factor_at, span } = self;
         let title = match witness {
             Some(_) => {
                 format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}")
@@ -93,6 +95,12 @@ impl IntoDiagnostic for Pitch {
             }
             None => diagnostic,
         }
-        .help("or let each thread read the tensor: without `stage`")
+        .help(match factor_at {
+            None => "or let each thread read the tensor: without `stage`".to_owned(),
+            Some(at) => format!(
+                "or let threads write the factor to shared memory: read an equation of its own, `f{tensor}[…] = {tensor}[…];`, \
+                 with `schedule f{tensor} in shared at {at} {{ … }}`"
+            ),
+        })
     }
 }

@@ -53,13 +53,15 @@ pub struct RegisterBudget {
     pub axis: Option<String>,
     /// How many there are.
     pub limit: i128,
+    /// Whether tensor cores compute it, which leave sums in registers and nowhere else.
+    pub is_product: bool,
     /// The head of the stage.
     pub span: Span,
 }
 
 impl IntoDiagnostic for RegisterBudget {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, count, axis, limit, span } = self;
+        let Self { stage, count, axis, limit, is_product, span } = self;
         let title = match count {
             Some(count) => format!("`{stage}` needs {count} registers of each thread, and a thread has {limit}"),
             None => format!("`{stage}` needs an unknown number of registers of each thread"),
@@ -71,6 +73,9 @@ impl IntoDiagnostic for RegisterBudget {
             }
             None => diagnostic,
         };
-        diagnostic.help("give the stage more threads, bound the size with a fact, or keep it `in shared`")
+        diagnostic.help(match is_product {
+            true => "give its rows to more warpgroups or warps, or let tiles have fewer rows or columns",
+            false => "give the stage more threads, bound the size with a fact, or keep it `in shared`",
+        })
     }
 }

@@ -54,13 +54,17 @@ pub struct UnitInside {
     pub reduces: bool,
     /// Whether the stage is in memory, where no instance belongs to the cluster.
     pub in_memory: bool,
+    /// Whether tensor cores compute it: threads cannot share what they do.
+    pub is_product: bool,
+    /// If blocks of a cluster are to share a reduction: whether only `launch cluster` asks for clusters beside it.
+    pub of_cluster: Option<bool>,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, unit, owner, reduces, in_memory, span } = self;
+        let Self { stage, axis, unit, owner, reduces, in_memory, is_product, of_cluster, span } = self;
         let title = format!(
             "an instance of `{stage}` belongs to one {}, and `{axis}` is given to several {}s",
             owner.name(),
@@ -68,17 +72,30 @@ impl IntoDiagnostic for UnitInside {
         );
         let diagnostic = Diagnostic::new(Code::TW0605, span, title)
             .note("the stage stands in the loops of another one, whose units run it");
+        let with_reduce = reduces && unit == Unit::Cta;
+        let without = if with_reduce { format!(", without `reduce {axis}`") } else { String::new() };
         let instead = match owner {
-            Unit::Thread => format!("leave `{axis}` unbound"),
-            _ => format!("leave `{axis}` unbound, or bind it to threads"),
+            _ if is_product => format!("leave `{axis}` unbound{without}"),
+            Unit::Thread => format!("leave `{axis}` unbound{without}"),
+            _ => format!("leave `{axis}` unbound{without}, or bind it to threads"),
         };
         // A `reduce` of it would have to go, too.
-        if !(reduces && unit == Unit::Cta) {
+        if !with_reduce {
             return diagnostic.change(Change::RemoveOp(span), instead);
         }
-        let shared = match in_memory {
-            true => format!("or place it `in registers` around the axis of the blocks, where they can share `{axis}`"),
-            false => format!("or leave `per {}` out, so that blocks can share `{axis}`", owner.name()),
+        let shared = match (in_memory, of_cluster) {
+            (true, _) => {
+                format!("or place it `in registers` around the axis of the blocks, where they can share `{axis}`")
+            }
+            // Only a word makes an instance belong to less than a block.
+            (false, _) if owner > Unit::Cta => format!(
+                "or leave `per {}` out and attach it to a loop of the block, so that blocks can share `{axis}`",
+                owner.name()
+            ),
+            (false, lone) => {
+                let no_cluster = if lone == Some(true) { ", and no `launch cluster`" } else { "" };
+                format!("or let blocks of the grid share it: `bind {axis}: grid;` and `reduce {axis} by grid;`{no_cluster}")
+            }
         };
         diagnostic.note("blocks share the reduction of an instance that belongs to a block").help(instead).help(shared)
     }

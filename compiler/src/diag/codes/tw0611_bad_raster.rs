@@ -6,8 +6,9 @@ use crate::source::Span;
 row! {
     /// Blocks take the iterations of the grid row after row. `bind i, j: grid raster(i: 8)` takes them in groups of 8
     /// along `i`: for each group all iterations of the axes after `i`, and for each of these the 8 iterations of `i`.
-    /// So the op must give `i` to the grid, another axis of the grid must be after it, and a stage has one raster.
-    /// Stages that run in the blocks of another one, as outputs beside outputs do, leave it to that one.
+    /// So the op must give `i` to the grid, another axis of the grid must be after it, and a stage has groups along one
+    /// axis. `raster(j: descending)` takes an axis from its last iteration on, which any axis of the grid can be.
+    /// Stages that run in the blocks of another one, as outputs beside outputs do, leave the order to that one.
     ///
     /// ## Wrong
     ///
@@ -64,22 +65,34 @@ pub struct BadRaster {
     pub axis: String,
     /// Why not.
     pub problem: RasterProblem,
+    /// Whether it is about the axis in descending order, and not in groups.
+    pub is_descending: bool,
     /// Where.
     pub span: Span,
 }
 
 impl IntoDiagnostic for BadRaster {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, problem, span } = self;
+        let Self { stage, axis, problem, is_descending, span } = self;
         let new = |title: String| Diagnostic::new(Code::TW0611, span, title);
-        let rule = "a raster takes the blocks of the grid in groups along one of its axes, for all iterations of the axes after it";
+        let (rule, order) = match is_descending {
+            true => ("`descending` takes an axis of the grid from its last iteration on", "descending"),
+            false => (
+                "a raster takes the blocks of the grid in groups along one of its axes, for all iterations of the axes after it",
+                "8",
+            ),
+        };
         match problem {
             RasterProblem::NotOfGrid => new(format!("`{axis}` is not given to the grid here"))
                 .note(rule)
-                .help(format!("write it where blocks are bound: `bind {axis}: grid raster({axis}: 8);`")),
+                .help(format!("write it where blocks are bound: `bind {axis}: grid raster({axis}: {order});`")),
             RasterProblem::OtherOp => new(format!("this op does not bind `{axis}`"))
                 .note("a raster names an axis that its own op gives to the grid")
-                .help(format!("write it where `{axis}` is bound: `bind {axis}: grid raster({axis}: 8);`")),
+                .help(format!("write it where `{axis}` is bound: `bind {axis}: grid raster({axis}: {order});`")),
+            RasterProblem::Second { first } if is_descending => new(format!("`{axis}` is descending already"))
+                .label(first, "here")
+                .note(rule)
+                .help("keep one of the two"),
             RasterProblem::Second { first } => new(format!("the blocks of `{stage}` have a raster already"))
                 .label(first, "here")
                 .note(rule)

@@ -1,12 +1,15 @@
 //! TW0704: a stage that is read where it is not.
 
-use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::domain::Unit;
 use crate::source::Span;
 
 row! {
     /// A stage that stands in a loop has one instance for each iteration of it, which is gone when the iteration ends.
     /// All that read the stage must be inside this loop: the stage that has the loop, others that stand in it, or
-    /// outputs that run in the same iterations (`schedule top at y.i`, as below).
+    /// outputs that run in the same iterations (`schedule top at y.i`, as below). Nor is it there for a reader of
+    /// another unit: what each warp holds for itself (`per warp`), a stage of the whole block cannot read beside it. In
+    /// the loop of that reader that is given to warps it can stand.
     ///
     /// ## Wrong
     ///
@@ -88,5 +91,53 @@ impl IntoDiagnostic for NotAround {
                 "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
             ),
         })
+    }
+}
+
+/// TW0704: a stage of parts of a block, each of which holds its own, that a stage of the whole reads.
+#[derive(Clone, Debug)]
+pub struct NotTheirs {
+    /// The stage.
+    pub stage: String,
+    /// The parts, and the unit that the reader belongs to.
+    pub units: (Unit, Unit),
+    /// Who reads it.
+    pub reader: String,
+    /// The stage of the whole: the reader, or one around it.
+    pub whole: String,
+    /// A loop of that one which is given to such parts, if it has one: `s.w`.
+    pub instead: Option<String>,
+    /// Whether nobody outside of that stage reads it.
+    pub is_only: bool,
+    /// Where it stands: `y.i`.
+    pub place: (String, Span),
+    /// Its head.
+    pub span: Span,
+    /// The read.
+    pub read: Span,
+}
+
+impl IntoDiagnostic for NotTheirs {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, units: (own, wide), reader, whole, instead, is_only, place: (place, at), span, read } = self;
+        let (unit, wide) = (own.name(), wide.name());
+        let found = Diagnostic::new(
+            Code::TW0704,
+            span,
+            format!("`{stage}` at `{place}` is there for each {unit} by itself, and `{reader}` reads it for the whole {wide}"),
+        )
+        .label(read, "read here")
+        .note(format!("an instance of `{whole}` belongs to a {wide}: it stands beside `{stage}`, not inside it"));
+        let Some(instead) = instead else {
+            let given = format!("give an axis of `{whole}` to {unit}s, and attach `{stage}` there");
+            return found.help(if is_only { given } else { format!("{given}; each reader needs one of its own") });
+        };
+        if is_only {
+            let text = format!("attach it to the loop of `{whole}` that is given to {unit}s: `at {instead}`");
+            return found.change(Change::Replace(at, instead), text);
+        }
+        found.help(format!(
+            "give `{reader}` an intermediate of its own, with the equation of `{stage}`, `per {unit} at {instead}`"
+        ))
     }
 }

@@ -8,10 +8,10 @@ use crate::source::Span;
 row! {
     /// Tensor cores compute a `dot` in products of fixed shapes. `mma (m, n, k) by wgmma` gives them two axes of
     /// elements and one of terms, with literal numbers of iterations: rows in multiples of 64, columns in multiples of
-    /// 8 (integers: 16), and terms in multiples of 32 bytes of the factors: 16 of `f16` and `bf16`, 8 of `tf32`, 32 of
-    /// 8-bit types. The factors have one of these types, or one is `e4m3` and the other `e5m2`, or `i8` and `u8`;
-    /// products of `f32` and `f64` have no tensor core here. By `mma_sync` rows come in multiples of 16 and columns of
-    /// 8.
+    /// 8 (integers: 8, 24, and multiples of 16), and terms in multiples of 32 bytes of the factors: 16 of `f16` and
+    /// `bf16`, 8 of `tf32`, 32 of 8-bit types. The factors have one of these types, or one is `e4m3` and the other
+    /// `e5m2`, or `i8` and `u8`; products of `f32` and `f64` have no tensor core here. By `mma_sync` rows come in
+    /// multiples of 16 and columns of 8.
     ///
     /// ## Wrong
     ///
@@ -153,8 +153,11 @@ impl IntoDiagnostic for NoSuchProduct {
                     "n" => "columns",
                     _ => "terms",
                 };
-                let found =
+                let mut found =
                     found(format!("`{name}` has {has} iterations, and instructions take {what} in multiples of {step}"));
+                if (what, step) == ("columns", 16) {
+                    found = found.note("of integers they take 8 and 24, too");
+                }
                 match extent {
                     // The next one; of nothing, the first.
                     Some(n) => {

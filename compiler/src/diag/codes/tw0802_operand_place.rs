@@ -80,6 +80,11 @@ pub struct OperandPlace {
 pub enum OperandProblem {
     /// It is no element of a tensor, or one with `or` and another value than 0.
     NotAnElement,
+    /// It would be an element of a tensor without the sign before it.
+    Negated {
+        /// Whether the product has the other sign without it.
+        is_odd: bool,
+    },
     /// No copy of the tensor is in shared memory there.
     NoCopy,
     /// A copy of the tensor stands in loops that are not around the product.
@@ -99,6 +104,8 @@ pub enum OperandProblem {
     Unknown,
     /// Some elements of a tile may lie outside of what the copy holds.
     Outside,
+    /// A tile begins in this row of the pattern of a swizzle, not in its first one.
+    Inside(i128),
     /// It is read with `or 0`, and the copy may hold something else there.
     Beside,
 }
@@ -109,6 +116,7 @@ impl IntoDiagnostic for OperandPlace {
         let name = tensor.clone().unwrap_or_else(|| "a factor".to_owned());
         let what = match problem {
             OperandProblem::NotAnElement => "a factor of the product is no element of a tensor".to_owned(),
+            OperandProblem::Negated { .. } => "a factor of the product is negated".to_owned(),
             OperandProblem::NoCopy => format!("`{name}` is not in shared memory, where tensor cores read"),
             OperandProblem::Elsewhere => {
                 format!("the copy of `{name}` is not around the product of `{stage}`, which reads it in shared memory")
@@ -119,6 +127,9 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::Axes => format!("`{name}` is no matrix of the product of `{stage}`"),
             OperandProblem::Unknown => format!("where tiles of `{name}` lie in shared memory is not known"),
             OperandProblem::Outside => format!("tiles of `{name}` reach beyond what its copy holds"),
+            OperandProblem::Inside(row) => {
+                format!("a tile of `{name}` begins in row {row} of the 8 that a swizzle exchanges chunks in")
+            }
             OperandProblem::Beside => {
                 format!("the copy of `{name}` may hold more than zeros where the product reads `or 0`")
             }
@@ -128,6 +139,12 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::NotAnElement => found
                 .note("the factors are read as they are in memory: nothing is computed of them, and nothing guards them")
                 .help("write each factor as a read, without `or` or with `or 0`"),
+            OperandProblem::Negated { is_odd } => found
+                .note("the factors are read as they are in memory: nothing is computed of them")
+                .help(match is_odd {
+                    true => format!("leave the sign out, and negate the sum where it is read: `-{stage}[…]`"),
+                    false => "leave both signs out: the product is the same".to_owned(),
+                }),
             OperandProblem::NoCopy => {
                 let (first, at) = tiles_of_terms(&stage, at);
                 let copy = format!("stage s_{name}[…] = {name} in shared at {at} via tma {{ … }}");
@@ -172,6 +189,12 @@ impl IntoDiagnostic for OperandPlace {
             OperandProblem::Outside => {
                 found.help("let tiles divide what the copy holds, or let it hold more: `split` by a multiple of the tile")
             }
+            OperandProblem::Inside(_) => found
+                .note("what tensor cores read of a tile that does not begin in the first one is not confirmed on hardware")
+                .help(match at {
+                    Some(at) => format!("let each copy hold one tile: `at {at}`"),
+                    None => "let each copy hold one tile, at the loop around the product".to_owned(),
+                }),
             OperandProblem::Beside => found
                 .note("the accelerator fills what lies outside of the whole tensor; nothing tests elements one by one")
                 .help("let an equation read it with `or 0`, and threads hold that or write it to shared memory"),

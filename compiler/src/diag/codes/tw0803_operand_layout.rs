@@ -72,6 +72,8 @@ pub struct OperandLayout {
     pub op: Span,
     /// The op that makes runs shorter.
     pub part: &'static str,
+    /// Whether runs have the swizzle of their length: then it is their order that is another.
+    pub has_swizzle: bool,
     /// The bits of an element, if rows or columns are neighbours, and tensor cores read terms of such a type only as
     /// neighbours.
     pub crosswise: Option<i128>,
@@ -79,7 +81,7 @@ pub struct OperandLayout {
 
 impl IntoDiagnostic for OperandLayout {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, instead, run, written, op, part, crosswise } = self;
+        let Self { copy, instead, run, written, op, part, has_swizzle, crosswise } = self;
         let span = written.unwrap_or(op);
         let found = Diagnostic::new(Code::TW0803, span, format!("tensor cores cannot read `{copy}` in this layout"))
             .label(op, "read here");
@@ -88,6 +90,12 @@ impl IntoDiagnostic for OperandLayout {
                 .note(format!("its neighbours are rows or columns; of {bits}-bit types tensor cores read neighbouring terms"))
                 .help(format!("let terms be the last axis of the tensor of `{copy}`"))
                 .help("or convert the factor to a 16-bit type, of which they read both");
+        }
+        if has_swizzle {
+            return found
+                .note(format!("its runs of {run} bytes have their swizzle, but rows of a tile do not follow each other, 8 by 8 alike"))
+                .help("let rows and columns of the product be neighbouring rows of the tensor, and `layout` keep their order")
+                .help("or let threads write the factor to shared memory in that order, by an equation of its own");
         }
         let found = found.note(format!(
             "a run of {run} bytes needs a swizzle of as many; without one, groups of 8 rows of 16 bytes are in one piece"

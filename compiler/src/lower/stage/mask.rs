@@ -113,9 +113,7 @@ impl Nest<'_, '_> {
     /// Where i < n fails for some element of an instance.
     fn past(&mut self, point: &Point, index: IndexId, end: IndexId) -> Option<Past> {
         let of = self.scope_of_leaves();
-        let domain = &self.stage.domain;
-        let extents: Vec<Expr> =
-            domain.leaves.iter().map(|leaf| self.facts.normal(&domain.axes[*leaf].extent)).collect();
+        let extents = self.leaf_extents();
         let extent = |v: Var| extents.get((v as usize).checked_sub(self.facts.dims())?);
         let side = |this: &Self, id: IndexId, greatest: bool| {
             let e = expressions::index(this.program, id, &of);
@@ -123,8 +121,8 @@ impl Nest<'_, '_> {
             (!e.is_unknown()).then_some(e)
         };
         let ty = self.index;
-        match (self.is_read(index), self.is_read(end)) {
-            (false, false) => {
+        match [index, end].map(|side| self.program.algorithm.is_read(side)) {
+            [false, false] => {
                 let (greatest, least) = (side(self, index, true)?, side(self, end, false)?);
                 let of_least = |this: &mut Self| this.size(&least);
                 if let Some((at, cut)) = self.first_at_least(&greatest, &least.vars(), of_least) {
@@ -139,7 +137,7 @@ impl Nest<'_, '_> {
                 Some(Past::Where(self.b.index_compare(Compare::Ge, greatest, least)))
             }
             // What is compared with what memory says is at least 0, and at most the largest index less 1.
-            (false, true) => {
+            [false, true] => {
                 let greatest = side(self, index, true)?;
                 let end = self.read_here(point, end).filter(|here| here.is_alike)?.value;
                 let zero = self.b.index_literal(ty, 0);
@@ -147,7 +145,7 @@ impl Nest<'_, '_> {
                 let (at, cut) = self.first_at_least(&greatest, &[], |_| end)?;
                 Some(Past::From(at, cut))
             }
-            (true, false) => {
+            [true, false] => {
                 let least = side(self, end, false)?;
                 let start = self.read_here(point, index).filter(|here| here.is_alike)?.value;
                 let (zero, one) = (self.b.index_literal(ty, 0), self.b.index_literal(ty, 1));
@@ -159,7 +157,7 @@ impl Nest<'_, '_> {
                 let (at, cut) = self.first_at_least(&least, &[], |_| more)?;
                 Some(Past::Before(at, cut))
             }
-            (true, true) => None,
+            [true, true] => None,
         }
     }
 

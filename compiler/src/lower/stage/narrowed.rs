@@ -64,7 +64,7 @@ impl Nest<'_, '_> {
             return None;
         };
         let leaf = *self.sequence.get(k)?;
-        let of_memory = |axis: &&AlgorithmAxis| !program.algorithm.values_of_range(**axis).is_empty();
+        let of_memory = |axis: &&AlgorithmAxis| program.algorithm.is_of_memory(**axis);
         let waits = self.gathers(k + 1, goal);
         program.algorithm.axis_lists[axes.range()].iter().filter(of_memory).find_map(|axis| {
             let along = self.terms_along(point, *axis, (leaf, waits))?;
@@ -88,7 +88,7 @@ impl Nest<'_, '_> {
     fn end_here(&mut self, point: &Point, end: IndexId, (is_upper, waits): (bool, bool)) -> Option<ValueId> {
         let mut found = None;
         for part in self.end_parts(end, is_upper) {
-            if !self.is_read(part) {
+            if !self.program.algorithm.is_read(part) {
                 continue;
             }
             let Some(here) = self.read_here(point, part).filter(|here| here.is_alike || !waits) else { continue };
@@ -103,22 +103,13 @@ impl Nest<'_, '_> {
 
     /// What an end of a range is the least of, or a start the greatest of, if memory decides.
     pub(super) fn end_parts(&self, end: IndexId, is_upper: bool) -> Vec<IndexId> {
-        match self.program.algorithm.indices[end as usize] {
-            Index::Min(a, b) if is_upper && self.is_read(end) => {
-                [self.end_parts(a, is_upper), self.end_parts(b, is_upper)].concat()
-            }
-            Index::Max(a, b) if !is_upper && self.is_read(end) => {
+        let algorithm = &self.program.algorithm;
+        match (algorithm.indices[end as usize], is_upper) {
+            (Index::Min(a, b), true) | (Index::Max(a, b), false) if algorithm.is_read(end) => {
                 [self.end_parts(a, is_upper), self.end_parts(b, is_upper)].concat()
             }
             _ => vec![end],
         }
-    }
-
-    /// Whether an index is read from memory, or a part of it.
-    pub(super) fn is_read(&self, index: IndexId) -> bool {
-        let mut values = Vec::new();
-        self.program.algorithm.index_values(index, &mut values);
-        !values.is_empty()
     }
 
     /// How the index of an axis of terms, from the start of its longest range, goes on along a leaf.
@@ -132,12 +123,11 @@ impl Nest<'_, '_> {
         let atoms = &own.terms().first()?.atoms;
         let step = index.terms().iter().find(|term| term.atoms == *atoms)?.coefficient;
         let rest = self.facts.normal(&index.sub(&own.scale(step)));
-        let extents: Vec<Expr> = domain.leaves.iter().map(|l| self.facts.normal(&domain.axes[*l].extent)).collect();
-        let leaf_of = |v: Var| Some(*domain.leaves.get((v as usize).checked_sub(self.facts.dims())?)?);
+        let extents = self.leaf_extents();
         let extent = |v: Var| extents.get((v as usize).checked_sub(self.facts.dims())?);
         // What threads that wait for each other differ in counts as if it were inside.
         let differs = |l: AxisId| waits && Unit::of(domain.axes[l].binding).is_some_and(|unit| unit >= Unit::Cta);
-        let is_inside = |v: Var| leaf_of(v).is_some_and(|leaf| point.values[leaf].is_none() || differs(leaf));
+        let is_inside = |v: Var| self.axis_of_leaf(v).is_some_and(|leaf| point.values[leaf].is_none() || differs(leaf));
         let inside = |v: Var| extent(v).filter(|_| is_inside(v));
         let [least, greatest] = [extreme(&rest, false, &inside)?, extreme(&rest, true, &inside)?];
         // Terms of no range come from ops that move an axis to the left: there are none.
@@ -197,8 +187,7 @@ impl Nest<'_, '_> {
 
     /// Whether a read is inside of a tensor for all values of leaves.
     fn is_inside(&self, parameter: u16, indices: &[Expr]) -> bool {
-        let domain = &self.stage.domain;
-        let extents: Vec<Expr> = domain.leaves.iter().map(|l| self.facts.normal(&domain.axes[*l].extent)).collect();
+        let extents = self.leaf_extents();
         let extent = |v: Var| extents.get((v as usize).checked_sub(self.facts.dims())?);
         let is_at_least_0 = |e: Option<Expr>| e.is_some_and(|e| self.facts.proves_nonnegative(&e));
         expressions::tensor(self.program, parameter).is_some_and(|tensor| {
@@ -210,6 +199,12 @@ impl Nest<'_, '_> {
         })
     }
 
+    /// The extents of the leaves.
+    pub(super) fn leaf_extents(&self) -> Vec<Expr> {
+        let domain = &self.stage.domain;
+        domain.leaves.iter().map(|leaf| self.facts.normal(&domain.axes[*leaf].extent)).collect()
+    }
+
     /// The leaf that a variable stands for.
     fn axis_of_leaf(&self, v: Var) -> Option<AxisId> {
         self.stage.domain.leaves.get((v as usize).checked_sub(self.facts.dims())?).copied()
@@ -217,9 +212,7 @@ impl Nest<'_, '_> {
 
     /// Adds what an index is computed from; none if that is more than axes, sizes, and tensors that nobody writes.
     fn ends_of_index(&self, index: IndexId, of: &expressions::Scope, ends: &mut Ends) -> Option<()> {
-        let mut values = Vec::new();
-        self.program.algorithm.index_values(index, &mut values);
-        if values.is_empty() {
+        if !self.program.algorithm.is_read(index) {
             let e = self.facts.normal(&expressions::index(self.program, index, of));
             // A leaf with one iteration is 0.
             let only = |v: Var| {

@@ -26,12 +26,24 @@ fn rastered(b: &mut Builder, number: ValueId, [rows, behind]: [ValueId; 2], grou
 impl Nest<'_, '_> {
     /// Gives the axes of the grid their values for the number of a block.
     pub(super) fn unpack_grid(&mut self, number: ValueId, point: &mut Point) {
-        let grid: &[AxisId] = &self.stage.distribution.grid;
-        let raster = self.stage.raster.and_then(|raster| {
-            let at = grid.iter().position(|axis| *axis == raster.axis)?;
-            Some((at, raster.group))
+        let stage = self.stage;
+        let grid: &[AxisId] = &stage.distribution.grid;
+        self.unpack_groups(number, grid, point);
+        for axis in grid.iter().filter(|axis| stage.raster.is_descending(**axis)) {
+            let Some(value) = point.values[*axis] else { continue };
+            let (count, one) = (self.along(*axis), self.b.index_literal(self.index, 1));
+            let last = self.b.index_sub(count, one);
+            point.values[*axis] = Some(self.b.index_sub(last, value));
+        }
+    }
+
+    /// The same where all axes ascend.
+    fn unpack_groups(&mut self, number: ValueId, grid: &[AxisId], point: &mut Point) {
+        let groups = self.stage.raster.groups.and_then(|groups| {
+            let at = grid.iter().position(|axis| *axis == groups.axis)?;
+            Some((at, groups.size))
         });
-        let Some((at, group)) = raster else {
+        let Some((at, size)) = groups else {
             return self.unpack(number, grid, &|this, n| this.along(grid[n]), point);
         };
         let (front, behind) = (&grid[..at], &grid[at + 1..]);
@@ -48,7 +60,7 @@ impl Nest<'_, '_> {
             self.unpack(outer, front, &|this, n| this.along(front[n]), point);
             number = self.b.index_mod(number, all);
         }
-        let [row, rest] = rastered(self.b, number, [rows, count], group);
+        let [row, rest] = rastered(self.b, number, [rows, count], size);
         point.values[grid[at]] = Some(row);
         self.unpack(rest, behind, &|this, n| this.along(behind[n]), point);
     }

@@ -60,9 +60,9 @@ impl<'a> Values<'a> {
     fn ends(&mut self, b: &mut Builder, axis: AlgorithmAxis, scope: &Scope) -> (ValueId, ValueId) {
         let declared = &self.program.algorithm.axes[axis as usize];
         let (low, high) = (self.fitted(b, declared.lower, scope), self.fitted(b, declared.upper, scope));
-        match self.program.algorithm.values_of_range(axis).is_empty() {
-            true => (low, high),
-            false => (low, b.index_max(low, high)),
+        match self.program.algorithm.is_of_memory(axis) {
+            true => (low, b.index_max(low, high)),
+            false => (low, high),
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Values<'a> {
         let algorithm = &self.program.algorithm;
         let mut inside = None;
         for axis in &algorithm.axis_lists[axes.range()] {
-            if algorithm.values_of_range(*axis).is_empty() {
+            if !algorithm.is_of_memory(*axis) {
                 continue;
             }
             let Some(at) = scope.value(*axis) else {

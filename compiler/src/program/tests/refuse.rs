@@ -1564,13 +1564,13 @@ fn schedules_name_equations_once() {
     );
     check(
         "(x: f32[N]) -> (y: f32[N])",
-        "y[i] = x[i]; tune T in [1, 2];",
+        "y[i] = x[i]; pass first { y[i] = x[i]; }",
         expect![[r#"
-            error[TW0005]: `tune` is not supported yet
+            error[TW0005]: `pass` is not supported yet
              --> kernel.rs:1:51
               |
-            1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; tune T in [1, 2]; }
-              |                                                   ^^^^^^^^^^^^^^^^^
+            1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; pass first { y[i] = x[i]; } }
+              |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^
               = note: it is part of the language, and this version of the compiler cannot build it
               = explain: TW0005
 

@@ -17,7 +17,7 @@ use crate::program::Program;
 use crate::source::{Span, ast};
 
 use super::Mma;
-use super::raster::Raster;
+use super::raster::{Groups, Raster};
 use super::{BLOCK_LIMIT, Reduced, Stage};
 
 /// Largest factor, and most iterations that are written out.
@@ -44,7 +44,7 @@ pub(super) struct Apply<'a> {
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     pub(super) reduced: Vec<Reduced>,
-    raster: Option<Raster>,
+    raster: Raster,
     online: Option<AxisId>,
     pub(super) product: Option<Mma>,
 }
@@ -77,7 +77,7 @@ pub(super) struct Applied {
     /// What is combined across units.
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations.
-    pub raster: Option<Raster>,
+    pub raster: Raster,
     /// The loop in which sums follow an extreme.
     pub online: Option<AxisId>,
     /// What tensor cores compute.
@@ -100,7 +100,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
         domain,
         diags,
         reduced: Vec::new(),
-        raster: None,
+        raster: Raster::default(),
         online: None,
         product: None,
     };
@@ -109,7 +109,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
     }
     let mut applied = Applied {
         reduced: std::mem::take(&mut apply.reduced),
-        raster: apply.raster,
+        raster: std::mem::take(&mut apply.raster),
         online: apply.online,
         product: apply.product.take(),
     };
@@ -379,26 +379,36 @@ impl Apply<'_> {
         self.diags.report(BadOnline { source: source.text.clone(), problem, span: axis.span });
     }
 
-    /// The groups in which blocks take the iterations of an axis that the op binds.
-    fn raster(&mut self, groups: &[(ast::Name, ast::Expr)], bound: &[ast::Name], binding: Binding) {
-        for (name, group) in groups {
+    /// In which order blocks take the iterations of axes that the op binds.
+    fn raster(&mut self, orders: &[(ast::Name, ast::BlockOrder)], bound: &[ast::Name], binding: Binding) {
+        for (name, order) in orders {
             let Some(axis) = self.leaf(name, &[name]) else { continue };
             if self.domain.axes[axis].poisoned {
                 continue;
             }
-            let problem = match self.raster {
+            let is_descending = *order == ast::BlockOrder::Descending;
+            let first = match is_descending {
+                true => self.raster.descending.iter().find(|(own, _)| *own == axis).map(|(_, span)| *span),
+                false => self.raster.groups.map(|groups| groups.span),
+            };
+            let problem = match first {
                 _ if binding != Binding::Grid => Some(RasterProblem::NotOfGrid),
                 _ if bound.iter().all(|own| own.text != name.text) => Some(RasterProblem::OtherOp),
-                Some(first) => Some(RasterProblem::Second { first: first.span }),
+                Some(first) => Some(RasterProblem::Second { first }),
                 None => None,
             };
             let (stage, span) = (self.stage.to_owned(), name.span);
             if let Some(problem) = problem {
-                self.diags.report(BadRaster { stage, axis: name.text.clone(), problem, span });
+                let axis = name.text.clone();
+                self.diags.report(BadRaster { stage, axis, problem, is_descending, span });
                 continue;
             }
-            if let Some(group) = self.factor(group, 1, "the group of a raster") {
-                self.raster = Some(Raster { axis, group, span });
+            match order {
+                ast::BlockOrder::Descending => self.raster.descending.push((axis, span)),
+                ast::BlockOrder::Groups(size) => {
+                    let size = self.factor(size, 1, "the group of a raster");
+                    self.raster.groups = size.map(|size| Groups { axis, size, span });
+                }
             }
         }
     }

@@ -92,6 +92,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
                 count: unbounded.is_none().then_some(count),
                 axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
                 limit: REGISTER_LIMIT.into(),
+                is_product: stage.product.is_some(),
                 span: stage.span,
             });
         }

@@ -36,6 +36,49 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// Every expression in this one, itself first.
+    pub fn visit_mut(&mut self, each: &mut dyn FnMut(&mut Expr)) {
+        each(self);
+        let mut parts: Vec<&mut Expr> = Vec::new();
+        match &mut self.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Constant(_) | ExprKind::Name(_) => {}
+            ExprKind::Read(Read { tensor: _, indices, otherwise }) => {
+                parts.extend(indices);
+                parts.extend(otherwise.as_deref_mut());
+            }
+            ExprKind::Unary(_, inner) | ExprKind::Cast(inner, _) => parts.push(inner),
+            ExprKind::Binary(left, _, right) => parts.extend([&mut **left, &mut **right]),
+            ExprKind::If(choice) => {
+                let IfExpr { condition, then, otherwise } = &mut **choice;
+                parts.extend([condition, then, otherwise]);
+            }
+            ExprKind::Call(Call { namespace: _, function: _, args }) => parts.extend(args),
+            ExprKind::Reduction(reduction) => {
+                let Reduction { kind: _, order: _, axes, body, promote } = &mut **reduction;
+                parts.extend(axes.iter_mut().flat_map(AxisDecl::ends_mut));
+                parts.push(body);
+                parts.extend(promote);
+            }
+            ExprKind::Fold(fold) => {
+                let Fold { axes, init, step_state: _, step, merge } = &mut **fold;
+                parts.extend(axes.iter_mut().flat_map(AxisDecl::ends_mut));
+                parts.extend([init, step]);
+                parts.extend(merge.as_mut().map(|merge| &mut merge.value));
+            }
+            ExprKind::Tuple(all) => parts.extend(all),
+        }
+        parts.into_iter().for_each(|part| part.visit_mut(each));
+    }
+}
+
+impl AxisDecl {
+    /// The ends of its range.
+    pub fn ends_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.range.iter_mut().flat_map(|Range { start, end, inclusive: _, span: _ }| [start, end])
+    }
+}
+
 /// The forms of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {

@@ -12,7 +12,7 @@ pub use expr::{
     AxisDecl, Call, Constant, Expr, ExprKind, FloatLiteral, Fold, FoldMerge, IfExpr, IntLiteral, Pattern, Range, Read,
     Reduction,
 };
-pub use op::{L2Hint, LayoutAxis, Op, OpKind, SplitSide};
+pub use op::{BlockOrder, L2Hint, LayoutAxis, Op, OpKind, SplitSide};
 pub use tilewright_kernel::ElementType;
 pub use words::{
     BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, RegionKind,
@@ -183,7 +183,7 @@ pub enum Item {
     Inline(Inline),
     /// `unit pair { … }`
     Unit(Unit),
-    /// `tune TILE in [64, 128];`
+    /// `tune TILE in [64, 128] = (64) by "…";`
     Tune(Tune),
     /// `pass first { … }`
     Pass(Pass),
@@ -212,6 +212,23 @@ impl Item {
             Item::Schedule(item) => Some((&item.stage, &item.ops)),
             Item::Stage(item) => Some((&item.name, &item.ops)),
             _ => None,
+        }
+    }
+
+    /// Every number that the schedule says, once: sizes of `launch`, clauses and ops, domains of units. An expression
+    /// of an equation is none.
+    pub fn numbers_mut(&mut self, each: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Item::Equation(_) | Item::Inline(_) | Item::Tune(_) => {}
+            Item::Launch(launch) => launch.items.iter_mut().for_each(|item| item.kind.numbers_mut(each)),
+            Item::Schedule(Schedule { stage: _, clauses, ops, head: _, span: _ })
+            | Item::Stage(StagedCopy { name: _, axes: _, source: _, clauses, ops, head: _, span: _ }) => {
+                let Clauses { place: _, per: _, at: _, ring, via: _, by: _ } = clauses;
+                ring.iter_mut().for_each(|ring| each(&mut ring.value));
+                ops.iter_mut().for_each(|op| op.kind.numbers_mut(each));
+            }
+            Item::Unit(Unit { name: _, domain, shape, span: _ }) => domain.iter_mut().chain(shape).for_each(each),
+            Item::Pass(pass) => pass.items.iter_mut().for_each(|item| item.numbers_mut(each)),
         }
     }
 }
@@ -265,6 +282,19 @@ pub enum LaunchItemKind {
 }
 
 impl LaunchItemKind {
+    /// See [`Item::numbers_mut`].
+    fn numbers_mut(&mut self, each: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            LaunchItemKind::Cluster(number) | LaunchItemKind::Threads(number) => each(number),
+            LaunchItemKind::Persistent | LaunchItemKind::Dependent => {}
+            LaunchItemKind::Roles(roles) => {
+                for Role { name: _, count, unit: _, alternate: _, registers, span: _ } in roles {
+                    count.iter_mut().chain(registers).for_each(&mut *each);
+                }
+            }
+        }
+    }
+
     /// The word it starts with.
     #[must_use]
     pub fn keyword(&self) -> &'static str {
@@ -379,14 +409,36 @@ pub struct Unit {
     pub span: Span,
 }
 
-/// `tune NAME in [64, 128];`
+/// `tune NAME in [64, 128], NAME in [2, 3] = (64, 3) by "…";`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tune {
+    /// The constants of the schedule.
+    pub constants: Vec<Candidates>,
+    /// What was chosen, if it was written down.
+    pub record: Option<TuneRecord>,
+    /// The whole statement.
+    pub span: Span,
+}
+
+/// `NAME in [64, 128]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
     /// The name that stands for one of the values.
     pub name: Name,
-    /// The alternatives.
+    /// The values.
     pub values: Vec<Expr>,
-    /// The whole statement.
+    /// From the name to the bracket.
+    pub span: Span,
+}
+
+/// `= (64, 3) by "…"`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneRecord {
+    /// A value of each constant.
+    pub values: Vec<Expr>,
+    /// The text after `by`: what chose them, and a digest.
+    pub by: Spanned<String>,
+    /// From `=` to the text.
     pub span: Span,
 }
 

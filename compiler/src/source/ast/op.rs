@@ -80,7 +80,7 @@ pub enum OpKind {
         /// Result for `y`.
         y_into: Name,
     },
-    /// `bind i, j: [8] unit [2..5] [raster(i: 8)]`
+    /// `bind i, j: [8] unit [2..5] [raster(i: 8, j: descending)]`
     Bind {
         /// The axes.
         axes: Vec<Name>,
@@ -90,8 +90,8 @@ pub enum OpKind {
         unit: Name,
         /// A range of the units.
         range: Option<Range>,
-        /// Axes grouped in the order of the grid, with the size of a group.
-        raster: Vec<(Name, Expr)>,
+        /// In which order blocks take the iterations of axes of the grid.
+        raster: Vec<(Name, BlockOrder)>,
     },
     /// `vectorize i`
     Vectorize {
@@ -210,6 +210,62 @@ pub enum OpKind {
         /// The axis of the pass.
         axis: Name,
     },
+}
+
+impl OpKind {
+    /// See [`super::Item::numbers_mut`].
+    pub(super) fn numbers_mut(&mut self, each: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            OpKind::Split { axis: _, side: _, factor, outer: _, inner: _ }
+            | OpKind::Box { axis: _, factor, coordinate: _, inner: _ }
+            | OpKind::Tile { axis: _, factor, tile: _, stride: _ } => each(factor),
+            OpKind::Resize { axis: _, left, right, into: _ } => {
+                each(left);
+                each(right);
+            }
+            OpKind::Bind { axes: _, scale, unit: _, range, raster } => {
+                scale.iter_mut().for_each(&mut *each);
+                if let Some(Range { start, end, inclusive: _, span: _ }) = range {
+                    each(start);
+                    each(end);
+                }
+                for (_, order) in raster {
+                    match order {
+                        BlockOrder::Groups(size) => each(size),
+                        BlockOrder::Descending => {}
+                    }
+                }
+            }
+            OpKind::Unroll { axis: _, by } => by.iter_mut().for_each(each),
+            OpKind::Layout { axes, swizzle } => {
+                axes.iter_mut().filter_map(|axis| axis.pad.as_mut()).chain(swizzle).for_each(each);
+            }
+            OpKind::Mma { m: _, n: _, k: _, engine: _, inflight } => inflight.iter_mut().for_each(each),
+            OpKind::L2 { hint: L2Hint::Promote(bytes) } => each(bytes),
+            OpKind::L2 { hint: L2Hint::EvictFirst | L2Hint::EvictLast }
+            | OpKind::Merge { axes: _, into: _ }
+            | OpKind::Reorder { axes: _ }
+            | OpKind::Swizzle { x: _, y: _, function: _, x_into: _, y_into: _ }
+            | OpKind::Vectorize { axis: _ }
+            | OpKind::Reduce { axes: _, by: _ }
+            | OpKind::Like { stage: _, operand: _ }
+            | OpKind::BoxRun { coordinates: _, boxed: _ }
+            | OpKind::Multicast { axis: _, by: _ }
+            | OpKind::Fragment { m: _, n: _, engine: _ }
+            | OpKind::Region { kind: _, into: _ }
+            | OpKind::Fill { model: _ }
+            | OpKind::Online { source: _, targets: _, axis: _ } => {}
+        }
+    }
+}
+
+/// In which order blocks take the iterations of an axis of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlockOrder {
+    /// In groups of so many.
+    Groups(Expr),
+    /// The last one first.
+    Descending,
 }
 
 /// Which result of a split has the factor as its extent.

@@ -197,10 +197,18 @@ impl Printer {
             Item::Unit(unit) => self.unit(unit),
             Item::Tune(tune) => {
                 self.text("tune ");
-                self.text(&tune.name.text);
-                self.text(" in [");
-                self.exprs(&tune.values);
-                self.text("];\n");
+                self.list(&tune.constants, |p, constant| {
+                    p.text(&constant.name.text);
+                    p.text(" in [");
+                    p.exprs(&constant.values);
+                    p.text("]");
+                });
+                if let Some(record) = &tune.record {
+                    self.text(" = (");
+                    self.exprs(&record.values);
+                    self.text(&format!(") by {:?}", record.by.value));
+                }
+                self.text(";\n");
             }
             Item::Pass(pass) => {
                 self.text("pass ");

@@ -1,6 +1,6 @@
 //! Printing schedule ops.
 
-use super::super::ast::{Expr, L2Hint, Name, Op, OpKind, SplitSide};
+use super::super::ast::{BlockOrder, Expr, L2Hint, Name, Op, OpKind, SplitSide};
 use super::{OPERAND, Printer};
 
 impl Printer {
@@ -114,10 +114,13 @@ impl Printer {
                 }
                 if !raster.is_empty() {
                     self.text(" raster(");
-                    self.list(raster, |p, (axis, size)| {
+                    self.list(raster, |p, (axis, order)| {
                         p.text(&axis.text);
                         p.text(": ");
-                        p.expr(size, 0);
+                        match order {
+                            BlockOrder::Groups(size) => p.expr(size, 0),
+                            BlockOrder::Descending => p.text("descending"),
+                        }
                     });
                     self.text(")");
                 }

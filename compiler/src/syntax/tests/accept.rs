@@ -1,9 +1,9 @@
 //! Programs that parse: the ten target kernels, and one that uses every production.
 
 use super::accept;
-use crate::source::TokenBuffer;
-use crate::source::ast::OPS;
+use crate::source::ast::{ExprKind, Item, OPS};
 use crate::source::print::print_program;
+use crate::source::{TokenBuffer, TokenKind};
 
 pub(super) const PROGRAMS: &str = include_str!("programs.txt");
 pub(super) const EVERYTHING: &str = include_str!("everything.txt");
@@ -50,4 +50,27 @@ fn parsing_is_fast() {
         .expect("twenty runs");
     println!("{best:?} for {} tokens", TokenBuffer::new(stream).0.len());
     assert!(best.0 < std::time::Duration::from_millis(20), "{best:?}");
+}
+
+/// What is no equation has no other numbers than those that constants may stand for.
+#[test]
+fn every_number_of_a_schedule_is_visited() {
+    let (mut written, mut visited) = (0, 0);
+    for text in [PROGRAMS, EVERYTHING] {
+        let (tokens, _) = TokenBuffer::new(text.parse().expect("tokens of Rust"));
+        for item in accept(text).kernels.iter_mut().flat_map(|kernel| &mut kernel.items) {
+            let span = item.span();
+            // These have numbers of their own.
+            if matches!(item, Item::Equation(_) | Item::Tune(_)) {
+                continue;
+            }
+            let all = span.first.0 as usize..=span.last.0 as usize;
+            written += all.filter(|index| tokens.kind(*index) == Some(TokenKind::Literal)).count();
+            item.numbers_mut(&mut |number| {
+                number.visit_mut(&mut |expr| visited += usize::from(matches!(expr.kind, ExprKind::Int(_))));
+            });
+        }
+    }
+    assert!(written > 60, "{written}");
+    assert_eq!(visited, written);
 }

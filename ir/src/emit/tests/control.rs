@@ -420,7 +420,7 @@ fn a_loop_is_uniform_where_lanes_are_together() {
         b.bar_sync();
         b.end_loop();
     });
-    let text = emit(&[kernel], "kernel").expect("it emits").to_string();
+    let text = emit(&[&kernel], "kernel").expect("it emits").to_string();
     let branches: Vec<&str> = (text.lines().filter(|line| line.contains("bra") && line.contains("_loop")))
         .map(|line| if line.contains("bra.uni") { "uni" } else { "bra" })
         .collect();
@@ -439,7 +439,7 @@ fn entries_share_a_module() {
         name.clone_into(&mut kernel.signature.name);
         kernel
     };
-    let module = emit(&[entry("fill", Type::I32), entry("fill_wide", Type::I64)], "fill").expect("it emits");
+    let module = emit(&[&entry("fill", Type::I32), &entry("fill_wide", Type::I64)], "fill").expect("it emits");
     let names: Vec<_> = module.functions.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["fill", "fill_wide"]);
     tilewright_ptx::load(&module.to_string()).expect("it parses");
@@ -454,11 +454,11 @@ fn what_cannot_be_emitted_is_refused() {
         let value = b.cast(value, Bool);
         b.store(Parameter(1), i, &[value]);
     });
-    let refused = emit(std::slice::from_ref(&kernel), "k");
+    let refused = emit(&[&kernel], "k");
     assert!(matches!(refused, Err(EmitError::Invalid { entry: 0, .. })));
     kernel.signature.threads = 0;
-    assert!(matches!(emit(&[kernel], "k"), Err(EmitError::Invalid { entry: 0, .. })));
+    assert!(matches!(emit(&[&kernel], "k"), Err(EmitError::Invalid { entry: 0, .. })));
     let mut kernel = build(vec![], |_| {});
     "no name".clone_into(&mut kernel.signature.name);
-    assert!(matches!(emit(&[kernel], "k"), Err(EmitError::Build(_))));
+    assert!(matches!(emit(&[&kernel], "k"), Err(EmitError::Build(_))));
 }

@@ -23,7 +23,7 @@ pub(crate) fn text(kernel: &Kernel) -> String {
 
 /// Emits, prints, and parses again.
 pub(crate) fn printed(kernel: &Kernel) -> String {
-    let module = emit(std::slice::from_ref(kernel), "kernel").unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+    let module = emit(&[kernel], "kernel").unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     let text = module.to_string();
     let again = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(again.to_string(), text, "printing is not a fixed point");

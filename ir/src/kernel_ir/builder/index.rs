@@ -175,6 +175,9 @@ impl Builder {
         if let Some(difference) = self.without_common(a, b) {
             return difference;
         }
+        if let Some(distance) = self.fits(ty, self.distance(a, b)) {
+            return self.index_literal(ty, distance);
+        }
         self.index_op(IndexOp::Sub, a, b, |x, y| x.sum(y.negated()))
     }
 

@@ -9,6 +9,11 @@ use super::Builder;
 pub(super) const SPLIT_DEPTH: u32 = 8;
 /// How many such multiples are taken out of one sum.
 pub(super) const SPLIT_TERMS: u32 = 8;
+/// Most products of a sum that is multiplied out.
+const MOST_PRODUCTS: usize = 16;
+
+/// A sum of products: the factors of each, sorted, and how many of it there are.
+type Products = Vec<(Vec<ValueId>, i64)>;
 
 impl Builder {
     /// x and c of a value x + c.
@@ -96,6 +101,62 @@ impl Builder {
         }
     }
 
+    /// a − b where that is a number, and one of the two a multiple of a sum: 64·(i + c·n) is as far from 64·i + n·64·c
+    /// whatever i, c and n are.
+    pub(super) fn distance(&self, a: ValueId, b: ValueId) -> Option<i64> {
+        let is_multiple_of_sum = |value: ValueId| {
+            let value = self.plus_literal(value).map_or(value, |(x, _)| x);
+            let Op::Index(IndexOp::Mul, x, y) = self.kernel.value(value).op else { return false };
+            [x, y].into_iter().any(|v| matches!(self.kernel.value(v).op, Op::Index(IndexOp::Add | IndexOp::Sub, ..)))
+        };
+        if !is_multiple_of_sum(a) && !is_multiple_of_sum(b) {
+            return None;
+        }
+        let mut left = self.products_of(a, SPLIT_DEPTH)?;
+        for (factors, n) in self.products_of(b, SPLIT_DEPTH)? {
+            add_product(&mut left, factors, n.checked_neg()?)?;
+        }
+        match &left[..] {
+            [] => Some(0),
+            [(factors, n)] if factors.is_empty() => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// An index integer multiplied out; none if that takes too many products.
+    fn products_of(&self, value: ValueId, depth: u32) -> Option<Products> {
+        if let Some(n) = self.kernel.index_literal(value) {
+            let mut constant = Products::new();
+            add_product(&mut constant, Vec::new(), n)?;
+            return Some(constant);
+        }
+        let Some(depth) = depth.checked_sub(1) else { return Some(vec![(vec![value], 1)]) };
+        match self.kernel.value(value).op {
+            Op::Index(op @ (IndexOp::Add | IndexOp::Sub), x, y) => {
+                let mut sum = self.products_of(x, depth)?;
+                for (factors, n) in self.products_of(y, depth)? {
+                    add_product(&mut sum, factors, if op == IndexOp::Add { n } else { n.checked_neg()? })?;
+                }
+                Some(sum)
+            }
+            Op::Index(IndexOp::Mul, x, y) => {
+                let (left, right) = (self.products_of(x, depth)?, self.products_of(y, depth)?);
+                let mut sum = Products::new();
+                for (a, m) in &left {
+                    for (b, n) in &right {
+                        let mut factors = [&a[..], b].concat();
+                        factors.sort_unstable();
+                        add_product(&mut sum, factors, m.checked_mul(*n)?)?;
+                    }
+                }
+                Some(sum)
+            }
+            // Of any width it is the same number.
+            Op::ConvertIndex(x) => self.products_of(x, depth),
+            _ => Some(vec![(vec![value], 1)]),
+        }
+    }
+
     /// x ⊕ y for y = y'·g with a power g of 2, as swizzles have it, where little of x lies at the bits of y. With p the
     /// power of 2 above all of y, r < g, and x = m·p + c'·p + r + c·g, it is m·p + c'·p + r + (c ⊕ y')·g: m and r are
     /// the same for many elements, and the rest depends on constants and y' alone.
@@ -140,4 +201,20 @@ impl Builder {
         let sum = self.index_add(same, changed);
         Some(self.index_add(sum, beyond))
     }
+}
+
+/// Adds so many of a product to a sum; none if they are too many.
+fn add_product(sum: &mut Products, factors: Vec<ValueId>, n: i64) -> Option<()> {
+    match sum.iter().position(|product| product.0 == factors) {
+        Some(at) => {
+            sum[at].1 = sum[at].1.checked_add(n)?;
+            if sum[at].1 == 0 {
+                sum.remove(at);
+            }
+        }
+        None if n == 0 => {}
+        None if sum.len() == MOST_PRODUCTS => return None,
+        None => sum.push((factors, n)),
+    }
+    Some(())
 }

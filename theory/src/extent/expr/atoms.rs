@@ -49,6 +49,7 @@ impl From<&[Atom]> for Atoms {
 impl Deref for Atoms {
     type Target = [Atom];
 
+    #[inline(always)] // unoptimised builds read factors all the time
     fn deref(&self) -> &[Atom] {
         match &self.0 {
             List::None => &[],

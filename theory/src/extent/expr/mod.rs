@@ -13,6 +13,8 @@
 //! about which nothing can be proved; no wrong value ever comes out.
 
 mod atoms;
+mod sides;
+mod terms;
 mod views;
 
 use std::cmp::Ordering;
@@ -23,6 +25,7 @@ use tilewright_sorted::SortedMap;
 use crate::work::{self, Step};
 
 pub use self::atoms::Atoms;
+use self::terms::Terms;
 
 /// A variable: the kernel's dimensions come first (`0..dims`), then whatever the user of the expression numbers.
 pub type Var = u32;
@@ -74,10 +77,8 @@ pub struct Term {
 /// An integer expression in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
-    /// Sorted by atoms, each product once.
-    terms: Vec<Term>,
-    /// Whether something was lost: overflow, or too many terms.
-    unknown: bool,
+    /// Sorted by atoms, each product once; unknown after overflow, or with too many terms.
+    terms: Terms,
 }
 
 impl Ord for Expr {
@@ -86,7 +87,7 @@ impl Ord for Expr {
         if std::ptr::eq(self, other) {
             return Ordering::Equal;
         }
-        self.terms.cmp(&other.terms).then(self.unknown.cmp(&other.unknown))
+        self.terms[..].cmp(&other.terms[..]).then(self.is_unknown().cmp(&other.is_unknown()))
     }
 }
 
@@ -105,26 +106,38 @@ impl From<i128> for Expr {
 impl Expr {
     /// A literal.
     pub fn constant(value: i128) -> Self {
-        let terms = if value == 0 { Vec::new() } else { vec![Term { atoms: Atoms::NONE, coefficient: value }] };
-        Self { terms, unknown: false }
+        Self::of_one(Atoms::NONE, value)
     }
 
     /// A variable.
     pub fn var(var: Var) -> Self {
-        Self { terms: vec![Term { atoms: Atoms::one(Atom::Var(var)), coefficient: 1 }], unknown: false }
+        Self::of_one(Atoms::one(Atom::Var(var)), 1)
+    }
+
+    /// Coefficient times a product of atoms.
+    fn of_one(atoms: Atoms, coefficient: i128) -> Self {
+        let terms = if coefficient == 0 { Terms::NONE } else { Terms::one(Term { atoms, coefficient }) };
+        Self { terms }
+    }
+
+    /// The sum of terms in order, each product once.
+    fn of_ordered(terms: Vec<Term>) -> Self {
+        if terms.len() > TERM_LIMIT { Self::unknown() } else { Self { terms: terms.into() } }
     }
 
     /// An expression about which nothing is known.
     pub fn unknown() -> Self {
-        Self { terms: Vec::new(), unknown: true }
+        Self { terms: Terms::UNKNOWN }
     }
 
     /// Whether something was lost on the way.
+    #[inline(always)] // every sum asks
     pub fn is_unknown(&self) -> bool {
-        self.unknown
+        self.terms.is_unknown()
     }
 
     /// The terms, sorted by their atoms.
+    #[inline(always)] // unoptimised builds read terms all the time
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
@@ -132,7 +145,7 @@ impl Expr {
     /// The value, if it is a literal.
     pub fn as_constant(&self) -> Option<i128> {
         match &self.terms[..] {
-            _ if self.unknown => None,
+            _ if self.is_unknown() => None,
             [] => Some(0),
             [Term { atoms, coefficient }] if atoms.is_empty() => Some(*coefficient),
             _ => None,
@@ -142,7 +155,7 @@ impl Expr {
     /// The variable, if it is nothing more than one.
     pub fn as_var(&self) -> Option<Var> {
         match &self.terms[..] {
-            [Term { atoms, coefficient: 1 }] if !self.unknown => match atoms[..] {
+            [Term { atoms, coefficient: 1 }] if !self.is_unknown() => match atoms[..] {
                 [Atom::Var(v)] => Some(v),
                 _ => None,
             },
@@ -157,6 +170,9 @@ impl Expr {
 
     fn from_terms(mut terms: Vec<Term>) -> Self {
         work::count(Step::Expression, 1);
+        if terms.len() == 1 {
+            return terms.pop().map_or_else(Self::unknown, |term| Self::of_one(term.atoms, term.coefficient));
+        }
         terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
         let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
         for term in terms {
@@ -169,10 +185,7 @@ impl Expr {
             }
         }
         merged.retain(|t| t.coefficient != 0);
-        if merged.len() > TERM_LIMIT {
-            return Self::unknown();
-        }
-        Self { terms: merged, unknown: false }
+        Self::of_ordered(merged)
     }
 
     /// self + other
@@ -184,12 +197,23 @@ impl Expr {
     /// self + factor · other, both of which are in order already.
     fn plus(&self, other: &Self, factor: i128) -> Self {
         work::count(Step::Expression, 1);
-        if self.unknown || other.unknown {
+        if self.is_unknown() || other.is_unknown() {
             return Self::unknown();
+        }
+        match (&self.terms[..], &other.terms[..]) {
+            (_, []) => return self.clone(),
+            ([], _) if factor == 1 => return other.clone(),
+            // Mostly literals.
+            ([own], [term]) if own.atoms == term.atoms => {
+                let product = term.coefficient.checked_mul(factor);
+                let sum = product.and_then(|product| own.coefficient.checked_add(product));
+                return sum.map_or_else(Self::unknown, |sum| Self::of_one(own.atoms.clone(), sum));
+            }
+            _ => {}
         }
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut own = self.terms.iter().peekable();
-        for term in &other.terms {
+        for term in other.terms() {
             let Some(coefficient) = term.coefficient.checked_mul(factor) else { return Self::unknown() };
             let mut order = Ordering::Less;
             while let Some(next) = own.peek() {
@@ -207,7 +231,7 @@ impl Expr {
             }
         }
         terms.extend(own.cloned());
-        if terms.len() > TERM_LIMIT { Self::unknown() } else { Self { terms, unknown: false } }
+        Self::of_ordered(terms)
     }
 
     /// self · factor
@@ -228,12 +252,17 @@ impl Expr {
     /// self · other
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
-        if self.unknown || other.unknown || self.terms.len() * other.terms.len() > TERM_LIMIT * TERM_LIMIT {
+        if self.is_unknown() || other.is_unknown() || self.terms.len() * other.terms.len() > TERM_LIMIT * TERM_LIMIT {
             return Self::unknown();
         }
+        match (&self.terms[..], &other.terms[..]) {
+            ([Term { atoms, coefficient }], _) if atoms.is_empty() => return other.scale(*coefficient),
+            (_, [Term { atoms, coefficient }]) if atoms.is_empty() => return self.scale(*coefficient),
+            _ => {}
+        }
         let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
-        for a in &self.terms {
-            for b in &other.terms {
+        for a in self.terms() {
+            for b in other.terms() {
                 let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else { return Self::unknown() };
                 if a.atoms.len() + b.atoms.len() > FACTOR_LIMIT {
                     return Self::unknown();
@@ -248,7 +277,7 @@ impl Expr {
     /// ⌊self / by⌋; `by` must be positive wherever the result is used.
     #[must_use]
     pub fn floor_div(&self, by: &Self) -> Self {
-        if self.unknown || by.unknown || !self.has_at_most(NESTED_LIMIT) || !by.has_at_most(NESTED_LIMIT) {
+        if self.is_unknown() || by.is_unknown() || !self.has_at_most(NESTED_LIMIT) || !by.has_at_most(NESTED_LIMIT) {
             return Self::unknown();
         }
         match by.as_constant() {
@@ -259,7 +288,7 @@ impl Expr {
             None => {
                 // ⌊(q·by + r) / by⌋ = q + ⌊r / by⌋
                 let (whole, rest) = self.multiples(by);
-                if !whole.terms.is_empty() {
+                if !whole.terms().is_empty() {
                     return whole.add(&rest.floor_div(by));
                 }
                 // ⌊0 / by⌋ = 0, ⌊−1 / by⌋ = −1
@@ -268,7 +297,7 @@ impl Expr {
                 }
                 // A common factor of the divisor and all terms but the constant cancels.
                 let varying = self.terms.iter().filter(|t| !t.atoms.is_empty());
-                let g = varying.chain(&by.terms).fold(0, |g, t| gcd(g, t.coefficient));
+                let g = varying.chain(by.terms()).fold(0, |g, t| gcd(g, t.coefficient));
                 if g > 1 {
                     return self.shrunk(g).floor_div(&by.shrunk(g));
                 }
@@ -282,12 +311,12 @@ impl Expr {
     fn multiples(&self, by: &Self) -> (Self, Self) {
         let (mut whole, mut rest) = (Self::constant(0), self.clone());
         let Some(lead) = by.terms.iter().max_by_key(|t| t.atoms.len()) else { return (whole, rest) };
-        for term in &self.terms {
+        for term in self.terms() {
             let divides = term.coefficient.checked_rem(lead.coefficient) == Some(0);
             let Some(atoms) = without(&term.atoms, &lead.atoms).filter(|_| divides) else { continue };
-            let factor = Self::from_terms(vec![Term { atoms, coefficient: term.coefficient / lead.coefficient }]);
+            let factor = Self::of_one(atoms, term.coefficient / lead.coefficient);
             let product = by.mul(&factor);
-            if !product.unknown && product.terms.iter().all(|t| rest.terms.contains(t)) {
+            if !product.is_unknown() && product.terms.iter().all(|t| rest.terms.contains(t)) {
                 (whole, rest) = (whole.add(&factor), rest.sub(&product));
             }
         }
@@ -300,20 +329,20 @@ impl Expr {
             return self.clone();
         }
         let mut terms = Vec::with_capacity(self.terms.len());
-        for term in &self.terms {
+        for term in self.terms() {
             let coefficient = term.coefficient.div_euclid(g);
             if coefficient != 0 {
                 terms.push(Term { atoms: term.atoms.clone(), coefficient });
             }
         }
-        Self { terms, unknown: false }
+        Self::of_ordered(terms)
     }
 
     fn floor_div_literal(&self, d: i128) -> Self {
         // Whole multiples of d leave the quotient.
         let mut whole = Vec::new();
         let mut rest = Vec::new();
-        for term in &self.terms {
+        for term in self.terms() {
             let (q, r) = (term.coefficient.div_euclid(d), term.coefficient.rem_euclid(d));
             if q != 0 {
                 whole.push(Term { atoms: term.atoms.clone(), coefficient: q });
@@ -323,8 +352,7 @@ impl Expr {
             }
         }
         // Both are in order, as these terms are.
-        let whole = Self { terms: whole, unknown: false };
-        let rest = Self { terms: rest, unknown: false };
+        let (whole, rest) = (Self::of_ordered(whole), Self::of_ordered(rest));
         if rest.as_constant().is_some() {
             return whole; // a constant in [0, d) contributes nothing
         }
@@ -349,18 +377,18 @@ impl Expr {
 
     /// The product of atoms, coefficient 1.
     pub fn from_atoms(atoms: &[Atom]) -> Self {
-        Self { terms: vec![Term { atoms: atoms.into(), coefficient: 1 }], unknown: false }
+        Self::of_one(atoms.into(), 1)
     }
 
     fn quotient(of: Self, by: Self) -> Self {
         let atom = Atom::Quotient { of: Rc::new(of), by: Rc::new(by) };
-        Self { terms: vec![Term { atoms: Atoms::one(atom), coefficient: 1 }], unknown: false }
+        Self::of_one(Atoms::one(atom), 1)
     }
 
     /// Whether it has at most so many terms, those under quotients and maxima included.
     pub fn has_at_most(&self, limit: usize) -> bool {
         fn left(e: &Expr, mut limit: usize) -> Option<usize> {
-            for term in &e.terms {
+            for term in e.terms() {
                 limit = limit.checked_sub(1)?;
                 for atom in &term.atoms {
                     limit = match atom {
@@ -378,7 +406,7 @@ impl Expr {
     /// max(self, 0)
     #[must_use]
     pub fn positive(&self) -> Self {
-        if self.unknown || !self.has_at_most(NESTED_LIMIT) {
+        if self.is_unknown() || !self.has_at_most(NESTED_LIMIT) {
             return Self::unknown();
         }
         if let Some(c) = self.as_constant() {
@@ -386,7 +414,7 @@ impl Expr {
         }
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.coefficient));
         let of = Rc::new(self.shrunk(g.max(1)));
-        Self { terms: vec![Term { atoms: Atoms::one(Atom::Positive { of }), coefficient: g.max(1) }], unknown: false }
+        Self::of_one(Atoms::one(Atom::Positive { of }), g.max(1))
     }
 
     /// max(self, other)
@@ -415,39 +443,6 @@ impl Expr {
     #[must_use]
     pub fn ceil_div(&self, by: &Self) -> Self {
         self.add(by).sub(&Self::constant(1)).floor_div(by)
-    }
-
-    /// Expressions that are all at least 0 where this one is, and only there: of a maximum that is taken off, that
-    /// holds of both sides.
-    pub fn at_least_parts(&self) -> Vec<Self> {
-        match self.sides(|coefficient, _| coefficient < 0) {
-            Some((_, sides)) => sides.iter().flat_map(Self::at_least_parts).collect(),
-            None => vec![self.clone()],
-        }
-    }
-
-    /// The two sides of a maximum in a sum that `such` holds of, given its coefficient and what it is the positive part
-    /// of; and whether this is the smaller one of the two, and not the larger one.
-    pub fn sides(&self, such: impl Fn(i128, &Self) -> bool) -> Option<(bool, [Self; 2])> {
-        let (coefficient, atoms, of) = self.terms().iter().find_map(|term| match &term.atoms[..] {
-            [Atom::Positive { of }] if such(term.coefficient, of) => Some((term.coefficient, &term.atoms, of)),
-            _ => None,
-        })?;
-        let without = self.sub(&Self::from_atoms(atoms).scale(coefficient));
-        let with = without.add(&of.scale(coefficient));
-        Some((coefficient < 0, [without, with]))
-    }
-
-    /// The greatest or least value of a sum that has a maximum which `such` holds of, or one beyond, if `extreme` finds
-    /// that of both its sides: min(a, b) is at most the smaller one of the greatest values of a and b.
-    pub fn extreme_of_sides(
-        &self,
-        such: impl Fn(i128, &Self) -> bool,
-        extreme: impl Fn(&Self) -> Option<Self>,
-    ) -> Option<Self> {
-        let (is_smaller, [a, b]) = self.sides(such)?;
-        let (a, b) = (extreme(&a)?, extreme(&b)?);
-        Some(if is_smaller { a.minimum(&b) } else { a.maximum(&b) })
     }
 
     /// self − by·⌊self / by⌋

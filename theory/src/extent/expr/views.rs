@@ -11,7 +11,7 @@ impl Expr {
     /// Every variable replaced by `map` of it (`None` keeps it), renormalised.
     #[must_use]
     pub fn substitute(&self, map: Map<'_>) -> Self {
-        if self.unknown {
+        if self.is_unknown() {
             return Self::unknown();
         }
         self.replaced(map, &mut SortedMap::new()).unwrap_or_else(|| self.clone())
@@ -21,7 +21,7 @@ impl Expr {
     /// same ones.
     pub(in crate::extent) fn with_factors(&self, factor: &dyn Fn(Var) -> i128) -> Option<Self> {
         let mut terms = Vec::with_capacity(self.terms.len());
-        for term in &self.terms {
+        for term in self.terms() {
             let mut coefficient = term.coefficient;
             for atom in &term.atoms {
                 let Atom::Var(v) = atom else { return None };
@@ -29,14 +29,14 @@ impl Expr {
             }
             terms.push(Term { atoms: term.atoms.clone(), coefficient });
         }
-        (!self.unknown).then_some(Self { terms, unknown: false })
+        (!self.is_unknown()).then(|| Self::of_ordered(terms))
     }
 
     /// The same, or nothing where nothing is replaced.
     pub(super) fn replaced(&self, map: Map<'_>, done: &mut Replaced) -> Option<Self> {
         // Most expressions that are looked at have nothing to replace. Loops: a debug build calls what iterators do.
         let mut stays = true;
-        for term in &self.terms {
+        for term in self.terms() {
             for atom in &term.atoms {
                 stays = stays && matches!(atom, Atom::Var(v) if map(*v).is_none());
             }
@@ -46,7 +46,7 @@ impl Expr {
         }
         let mut is_new = false;
         let mut terms = Vec::with_capacity(self.terms.len());
-        for term in &self.terms {
+        for term in self.terms() {
             let mut kept: Vec<Atom> = Vec::new();
             let mut product: Option<Self> = None;
             for atom in &term.atoms {
@@ -59,12 +59,11 @@ impl Expr {
                 None => terms.push(term.clone()),
                 Some(product) => {
                     is_new = true;
-                    let kept = Term { atoms: kept.into(), coefficient: term.coefficient };
-                    let product = Self { terms: vec![kept], unknown: false }.mul(&product);
-                    if product.unknown {
+                    let product = Self::of_one(kept.into(), term.coefficient).mul(&product);
+                    if product.is_unknown() {
                         return Some(product);
                     }
-                    terms.extend(product.terms);
+                    terms.extend_from_slice(&product.terms);
                 }
             }
         }
@@ -78,11 +77,11 @@ impl Expr {
 
     /// The same with the value of each variable, if it has one.
     pub fn value(&self, of: &dyn Fn(Var) -> Option<i128>) -> Option<i128> {
-        if self.unknown {
+        if self.is_unknown() {
             return None;
         }
         let mut sum = 0_i128;
-        for term in &self.terms {
+        for term in self.terms() {
             let mut product = term.coefficient;
             for atom in &term.atoms {
                 let factor = match atom {
@@ -127,14 +126,16 @@ impl Expr {
     }
 
     pub(super) fn collect_vars(&self, vars: &mut Vec<Var>) {
-        for atom in self.terms.iter().flat_map(|t| &t.atoms) {
-            match atom {
-                Atom::Var(v) => vars.push(*v),
-                Atom::Quotient { of, by } => {
-                    of.collect_vars(vars);
-                    by.collect_vars(vars);
+        for term in self.terms() {
+            for atom in &term.atoms[..] {
+                match atom {
+                    Atom::Var(v) => vars.push(*v),
+                    Atom::Quotient { of, by } => {
+                        of.collect_vars(vars);
+                        by.collect_vars(vars);
+                    }
+                    Atom::Positive { of } => of.collect_vars(vars),
                 }
-                Atom::Positive { of } => of.collect_vars(vars),
             }
         }
     }
@@ -171,7 +172,7 @@ impl Expr {
     /// The expression as a kernel's size; none if something was lost, a literal exceeds 64 bits, or a variable is not
     /// one of the first `dims`.
     pub fn to_size(&self, dims: usize) -> Option<Size> {
-        if self.unknown {
+        if self.is_unknown() {
             return None;
         }
         let mut sum: Option<Size> = None;
