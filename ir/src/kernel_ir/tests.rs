@@ -432,20 +432,21 @@ fn distances_are_numbers_where_nothing_else_is_left() {
         let [x, y, z] = [pick(&mut random), pick(&mut random), pick(&mut random)];
         let number = random(9) as i64 - 2;
         let literal = b.index_literal(Type::I64, number);
-        // (x ± y)·z + c, and x·z ± y·z in another order, sometimes of something else.
+        // (x ± y)·z + c, and x·z ± y·z in another order, sometimes of something else, or with the other sign.
         let plus = random(2) == 0;
         let sum = if plus { b.index_add(x.0, y.0) } else { b.index_sub(x.0, y.0) };
         let factored = b.index_mul(z.0, sum);
         let factored = b.index_add(factored, literal);
         let other = if random(4) == 0 { pick(&mut random) } else { z.clone() };
         let (left, right) = (b.index_mul(x.0, z.0), b.index_mul(other.0, y.0));
-        let multiplied = if plus { b.index_add(left, right) } else { b.index_sub(left, right) };
+        let adds = if random(4) == 0 { !plus } else { plus };
+        let multiplied = if adds { b.index_add(left, right) } else { b.index_sub(left, right) };
         let difference = b.index_sub(factored, multiplied);
         let exact = |at: usize| {
             let (x, y, z, other) = (x.1[at], y.1[at], z.1[at], other.1[at]);
-            let sign = if plus { 1 } else { -1 };
-            let factored = y.checked_mul(sign)?.checked_add(x)?.checked_mul(z)?.checked_add(number)?;
-            let multiplied = x.checked_mul(z)?.checked_add(other.checked_mul(y)?.checked_mul(sign)?)?;
+            let [plus, adds] = [plus, adds].map(|plus| if plus { 1 } else { -1 });
+            let factored = y.checked_mul(plus)?.checked_add(x)?.checked_mul(z)?.checked_add(number)?;
+            let multiplied = x.checked_mul(z)?.checked_add(other.checked_mul(y)?.checked_mul(adds)?)?;
             Some((factored, factored.checked_sub(multiplied)?))
         };
         let all: Option<Vec<(i64, i64)>> = (0..values.len()).map(exact).collect();

@@ -65,7 +65,7 @@ pub struct Pitch {
     pub witness: Option<(Assignment, i128)>,
     /// A fact that makes it right.
     pub fact: Option<String>,
-    /// Whether tensor cores read it, as a factor of a product: where they would read what threads write instead.
+    /// Of a factor of a product, where the copy stands: threads can write there what tensor cores read.
     pub factor_at: Option<String>,
     /// The copy.
     pub span: Span,
