@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use tilewright_compiler::compile_to;
+use tilewright_compiler::side_by_side;
 use tilewright_compiler::source::TokenBuffer;
 use tilewright_compiler::trial::Depth;
 use tilewright_compiler::work::{self, Step};
@@ -32,7 +33,9 @@ fn count(text: &str) -> (String, Vec<u64>) {
     assert!(!once.diagnostics.has_errors(), "{text}\n{:?}", once.diagnostics);
     let names: Vec<&str> = once.kernels.iter().map(|kernel| kernel.ast.name.text.as_str()).collect();
     let before = work::counts();
-    let memory = allocation_counter::measure(|| drop(compile_to(&tokens, Depth::Bounded)));
+    // On one thread, of which allocations are counted.
+    let compile = || side_by_side::alone(|| compile_to(&tokens, Depth::Bounded));
+    let memory = allocation_counter::measure(|| drop(compile()));
     let steps = work::counts().into_iter().zip(before).map(|(after, before)| after - before);
     (names.join("+"), [memory.count_total, memory.bytes_total].into_iter().chain(steps).collect())
 }

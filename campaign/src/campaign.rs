@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::case::{Failure, check};
+use crate::cases::{each, lock};
 use crate::compile::{Outcome, compile};
 use crate::generate;
 use crate::rng::Rng;
@@ -28,7 +28,7 @@ pub struct Summary {
     pub examples: Vec<String>,
 }
 
-/// Longest time that one case may take before the process gives up on it, so that a hang is a failure.
+/// Longest time of the processor that one case may take before the process gives up on it, so that a hang is a failure.
 const CASE_TIME: Duration = Duration::from_secs(120);
 /// Examples kept of each class.
 const EXAMPLES: u64 = 3;
@@ -38,38 +38,8 @@ const SHRINK_TRIES: u32 = 400;
 /// Runs cases `first..first + count` of a seed.
 pub fn run(seed: u64, first: u64, count: u64) -> Summary {
     let summary = Mutex::new(Summary::default());
-    let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(100));
-                let hung =
-                    lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
-                if let Some(index) = hung {
-                    let kernel = generate::kernel(&mut Rng::of_case(seed, index));
-                    eprintln!("seed {seed} case {index} does not end:\n{kernel}");
-                    std::process::exit(3);
-                }
-            }
-        });
-        // Threads of our own: a case that waits inside the reference must not start another one on its stack.
-        let next = AtomicU64::new(first);
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= first + count {
-                    return;
-                }
-                lock(&running).insert(index, Instant::now());
-                one(seed, index, &summary);
-                lock(&running).remove(&index);
-            }
-        };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|inner| (0..workers).for_each(|_| drop(inner.spawn(work))));
-        done.store(true, Ordering::Relaxed);
-    });
+    let shown = |index| generate::kernel(&mut Rng::of_case(seed, index)).to_string();
+    each(seed, (first, count), CASE_TIME, &shown, &|index| one(seed, index, &summary));
     summary.into_inner().unwrap_or_default()
 }
 
@@ -86,10 +56,6 @@ pub fn list(seed: u64, first: u64, count: u64, class: &str) {
             println!("=== seed {seed}, case {index}\n{text}{messages}");
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {

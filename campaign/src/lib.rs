@@ -11,6 +11,7 @@
 //! | [`proved`] | the separate checker of finished kernels |
 //! | [`judge`] | refusals against the interpreter |
 //! | [`case`](mod@case) | one case with all its checks |
+//! | [`cases`] | many of them in parallel, and which one does not end |
 //! | [`shrink`] | the smallest kernel that still fails |
 //! | [`mutate`] | broken source text and broken PTX |
 //! | [`campaign`] | many cases, counted |
@@ -22,6 +23,7 @@
 pub mod ast;
 pub mod campaign;
 pub mod case;
+pub mod cases;
 pub mod compile;
 pub mod compose;
 pub mod execute;

@@ -1,11 +1,12 @@
 //! Broken source text into the compiler, broken PTX into the emulator: errors, never a panic, never a hang.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tilewright_emulator::{Launch, Memory, Options, Program};
 
 use crate::campaign::Summary;
+use crate::cases::timed;
 use crate::compile::{Outcome, compile, message};
 use crate::rng::Rng;
 use crate::{compose, generate};
@@ -152,15 +153,14 @@ fn of((seed, first, count): (u64, u64, u64), words: &[&str], drawn: &dyn Fn(&mut
         let mut rng = Rng::of_case(seed ^ 0x6d75_7461, index);
         let kernel = drawn(&mut rng);
         let text = if index % 3 == 2 { kernel.clone() } else { broken(&kernel, words, &mut rng) };
-        let start = Instant::now();
-        let outcome = compile(&text);
+        let (outcome, used) = timed(|| compile(&text));
         summary.cases += 1;
         let mut fail = |class: &str, detail: String, text: &str| {
             *summary.failures.entry(class.to_owned()).or_default() += 1;
             summary.examples.push(format!("=== {class} (seed {seed}, case {index})\n{text}\n{detail}"));
         };
-        if start.elapsed() > LIMIT {
-            fail("slow", format!("{:?}", start.elapsed()), &text);
+        if used > LIMIT {
+            fail("slow", format!("{used:?}"), &text);
         }
         match outcome {
             Outcome::Panicked(message) => fail("panic", message, &text),
@@ -171,12 +171,13 @@ fn of((seed, first, count): (u64, u64, u64), words: &[&str], drawn: &dyn Fn(&mut
                     &["ld", "st", "b32", "b64", "%rd1", "0", "@p", ";", ":", "{", "}", "bra", "ret"],
                     &mut rng,
                 );
-                let start = Instant::now();
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| emulate(&ptx, info.launch.threads))) {
+                let emulated = || catch_unwind(AssertUnwindSafe(|| emulate(&ptx, info.launch.threads)));
+                let (result, used) = timed(emulated);
+                if let Err(payload) = result {
                     fail("emulator-panic", message(&*payload), &ptx);
                 }
-                if start.elapsed() > LIMIT {
-                    fail("emulator-slow", format!("{:?}", start.elapsed()), &ptx);
+                if used > LIMIT {
+                    fail("emulator-slow", format!("{used:?}"), &ptx);
                 }
             }
             Outcome::Refused(errors, _) => {

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use tilewright_campaign::compile::{Outcome, compile};
 use tilewright_campaign::compose;
 use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Kernel, Number, Reduction, States, Type};
@@ -62,38 +64,39 @@ fn what_is_seldom_drawn() {
 }
 
 fn are_right(folder: &str) {
-    let (mut count, mut wrong) = (0, Vec::new());
-    for (path, text) in kernels(folder) {
-        count += 1;
-        let outcome = compile(&text);
-        let refused = matches!(outcome, Outcome::Refused(..));
-        let is_defect = match outcome {
-            Outcome::Accepted(info, entries) => {
-                let proved = prove::at_all_sizes(&info, &entries, WORK).map_err(|wrong| wrong.to_string());
-                let launched = prove::on_emulator(&info, WORK).map_err(|fault| format!("{fault:?}"));
-                if let (Ok(tally), Ok(launches)) = (&proved, &launched) {
-                    assert!(tally.held > 0 && *launches > 0, "{}: nothing was compared", path.display());
-                }
-                proved.err().or(launched.err())
-            }
-            Outcome::Refused(errors, report) => {
-                let codes: Vec<String> = errors.iter().map(|e| e.found.code.to_string()).collect();
-                let asked = text.strip_prefix("// Refused, ").and_then(|rest| rest.split(':').next());
-                let is_other = asked.is_some_and(|code| codes.iter().all(|found| found != code));
-                (is_other || codes.iter().any(|code| code == "TW9001")).then_some(report)
-            }
-            other => Some(format!("{other:?}")),
-        };
-        let is_open = text.starts_with("// open");
-        assert!(!text.starts_with("// Refused, ") || refused, "{}: it is accepted", path.display());
-        match is_defect {
-            Some(report) if !is_open => wrong.push(format!("{}: {report}", path.display())),
-            None if is_open => eprintln!("{} is mended: it needs no mark any more", path.display()),
-            _ => {}
-        }
-    }
-    assert!(count > 0, "no kernels in `{folder}`");
+    let kernels = kernels(folder);
+    assert!(!kernels.is_empty(), "no kernels in `{folder}`");
+    let wrong: Vec<String> = kernels.par_iter().filter_map(|(path, text)| wrong(path, text)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with a kernel, unless that is marked as open.
+fn wrong(path: &Path, text: &str) -> Option<String> {
+    let outcome = compile(text);
+    let refused = matches!(outcome, Outcome::Refused(..));
+    let is_defect = match outcome {
+        Outcome::Accepted(info, entries) => {
+            let proved = prove::at_all_sizes(&info, &entries, WORK).map_err(|wrong| wrong.to_string());
+            let launched = prove::on_emulator(&info, WORK).map_err(|fault| format!("{fault:?}"));
+            if let (Ok(tally), Ok(launches)) = (&proved, &launched) {
+                assert!(tally.held > 0 && *launches > 0, "{}: nothing was compared", path.display());
+            }
+            proved.err().or(launched.err())
+        }
+        Outcome::Refused(errors, report) => {
+            let codes: Vec<String> = errors.iter().map(|e| e.found.code.to_string()).collect();
+            let asked = text.strip_prefix("// Refused, ").and_then(|rest| rest.split(':').next());
+            let is_other = asked.is_some_and(|code| codes.iter().all(|found| found != code));
+            (is_other || codes.iter().any(|code| code == "TW9001")).then_some(report)
+        }
+        other => Some(format!("{other:?}")),
+    };
+    let is_open = text.starts_with("// open");
+    assert!(!text.starts_with("// Refused, ") || refused, "{}: it is accepted", path.display());
+    if is_open && is_defect.is_none() {
+        eprintln!("{} is mended: it needs no mark any more", path.display());
+    }
+    is_defect.filter(|_| !is_open).map(|report| format!("{}: {report}", path.display()))
 }
 
 fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {

@@ -1,5 +1,6 @@
 //! The finished kernel as data: everything that the launcher needs.
 
+use tilewright_kernel::Text;
 use tilewright_kernel::algorithm::{Reduction, Value, ValueId};
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
 use tilewright_kernel::size::{Size, SizeOp};
@@ -13,15 +14,14 @@ use crate::plan::staged::{Axis, Staged};
 use crate::program::Program;
 use crate::source::TokenBuffer;
 
-/// The kernel; none if a size exceeds 64 bits.
+/// The kernel without its PTX and what that needs, and without its explanation; none if a size exceeds 64 bits.
 pub(crate) fn assemble(
     program: &Program,
-    tokens: &TokenBuffer,
     facts: &Facts,
     stages: &[Analysed],
     entries: &[lower::Entry],
     threads: u32,
-    module: &tilewright_ptx::Module,
+    tokens: &TokenBuffer,
 ) -> Option<KernelInfo> {
     let mut parameters = program.parameters.clone();
     for (p, parameter) in parameters.iter_mut().enumerate() {
@@ -30,7 +30,6 @@ pub(crate) fn assemble(
         }
     }
     let blocks = lower::launch_blocks(stages, facts)?;
-    let target = module.target;
     let entry = |e: &lower::Entry| {
         let signature = &e.kernel.signature;
         Some(info::Entry {
@@ -63,12 +62,12 @@ pub(crate) fn assemble(
             dependent: program.is_dependent(),
         },
         ptx: info::Ptx {
-            text: module.to_string().into(),
-            version: (module.version.major, module.version.minor),
-            target: target.to_string().into(),
-            capability: (u8::try_from(target.sm / 10).ok()?, u8::try_from(target.sm % 10).ok()?),
-            exact_capability: target.specific,
-            driver: module.version.cuda_release()?,
+            text: Text::Borrowed(""),
+            version: (0, 0),
+            target: Text::Borrowed(""),
+            capability: (0, 0),
+            exact_capability: false,
+            driver: (0, 0),
         },
         algorithm: program.algorithm.clone(),
         additions: additions(program, facts, stages).into(),
@@ -76,6 +75,19 @@ pub(crate) fn assemble(
         explanation: String::new().into(),
     };
     Some(info)
+}
+
+/// What a module needs, its text not printed yet; none if no driver takes it.
+pub(crate) fn ptx(module: &tilewright_ptx::Module) -> Option<info::Ptx> {
+    let target = module.target;
+    Some(info::Ptx {
+        text: Text::Borrowed(""),
+        version: (module.version.major, module.version.minor),
+        target: target.to_string().into(),
+        capability: (u8::try_from(target.sm / 10).ok()?, u8::try_from(target.sm % 10).ok()?),
+        exact_capability: target.specific,
+        driver: module.version.cuda_release()?,
+    })
 }
 
 /// Through how many additions terms of float sums go at most. A tree of n terms has no path of more than n − 1; what

@@ -19,6 +19,7 @@ pub mod holes;
 #[path = "../../ir/src/emit/tests/launched.rs"]
 mod launched;
 pub mod lower;
+mod made;
 pub mod memory;
 pub mod mma;
 pub mod online;
@@ -33,7 +34,7 @@ pub mod tune;
 
 pub use tilewright_ir::{emit, kernel_ir, proof};
 pub use tilewright_kernel::target;
-pub use tilewright_theory::{collectives, domain, extent, layout, region, work};
+pub use tilewright_theory::{collectives, domain, extent, layout, region, side_by_side, work};
 
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
@@ -41,14 +42,16 @@ use tilewright_kernel::size::Constraint;
 use crate::diag::codes::{self, Internal};
 use crate::diag::{Code, Diagnostics};
 use crate::domain::Symbolic;
+use crate::emit::Emission;
 use crate::extent::Facts;
+use crate::made::Made;
 use crate::memory::check::Check;
 use crate::plan::Analysed;
 use crate::program::Program;
 use crate::schedule::accesses;
 use crate::schedule::vector::Vector;
 use crate::source::{TokenBuffer, ast};
-use crate::trial::Depth;
+use crate::trial::{Depth, Trial};
 use crate::tune::Tuned;
 
 /// What became of one `schedule! { … }`.
@@ -226,7 +229,7 @@ impl Kernel<'_> {
     /// its trial decided everything where a size is 0.
     fn finished(&self, facts: &Facts, required: Vec<Constraint>, diags: &mut Diagnostics) -> Option<(Finished, bool)> {
         let Self { written, program, tokens, depth } = *self;
-        let Analyses { stages, threads, roles } = self.scheduled(facts, diags)?;
+        let Analyses { mut stages, threads, roles } = self.scheduled(facts, diags)?;
         let entries = match lower::lower(program, facts, &stages, (threads, &roles), depth == Depth::Full) {
             Ok(entries) => entries,
             Err(defect) => return bug(diags, program, "lower", defect.to_string()),
@@ -239,13 +242,20 @@ impl Kernel<'_> {
         }
         fits(program, &stages, &entries, diags)?;
         passes(program, &entries, diags)?;
-        let held = holds(program, &stages, &entries, diags)?;
-        let kernels: Vec<&kernel_ir::Kernel> = entries.iter().map(|e| &e.kernel).collect();
-        let emit = match depth {
-            Depth::Bounded => emit::emit_unverified,
-            Depth::Full => emit::emit,
+        let Some(mut info) = assemble::assemble(written, facts, &stages, &entries, threads, tokens) else {
+            return bug(diags, program, "assemble", "a size could not be written down".to_owned());
         };
-        let module = match emit(&kernels, &program.name.text) {
+        info.requirements = required.into();
+        let emission = Emission::new(entries.iter().map(|e| &e.kernel).collect(), &program.name.text);
+        let trial = Trial::new(&info, facts, &stages, depth);
+        let from = made::Input { program, facts, stages: &stages, has_roles: !roles.is_empty(), entries: &entries };
+        let made = Made::of(from, &info, &emission, &trial);
+        holds(program, &stages, made.held.iter().zip(&entries), diags)?;
+        let module = made.entry_points.and_then(|entry_points| match depth {
+            Depth::Bounded => Ok(emission.finish_unverified(entry_points)),
+            Depth::Full => emission.finish(entry_points),
+        });
+        let module = match module {
             Ok(module) => module,
             Err(error) => {
                 let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();
@@ -256,15 +266,22 @@ impl Kernel<'_> {
                 return bug(diags, program, "emit", error.to_string());
             }
         };
-        let Some(mut info) = assemble::assemble(written, tokens, facts, &stages, &entries, threads, &module) else {
-            return bug(diags, program, "assemble", "a size could not be written down".to_owned());
-        };
-        info.requirements = required.into();
-        let is_decided = match trial::run(&info, facts, &stages, &entries, depth) {
+        let is_decided = match made.tried {
             Ok(is_decided) => is_decided,
             Err(wrong) => return bug(diags, program, "proof", wrong.to_string()),
         };
-        info.explanation = explain::text(written, &stages, (entries.first().map(|e| &e.kernel), held), &info).into();
+        let (banks, warnings) = made.banks;
+        diags.append(warnings);
+        for (stage, banks) in stages.iter_mut().zip(banks) {
+            stage.banks = banks;
+        }
+        let Some(ptx) = assemble::ptx(&module) else {
+            return bug(diags, program, "assemble", "no driver takes the PTX".to_owned());
+        };
+        info.ptx = ptx;
+        let first = (entries.first().map(|e| &e.kernel), made.held.into_iter().next().unwrap_or_default());
+        let (text, explanation) = made::printed(module, &entries, || explain::text(written, &stages, first, &info));
+        (info.ptx.text, info.explanation) = (text.into(), explanation.into());
         Some(((info, stages, entries), is_decided))
     }
 }
@@ -313,20 +330,17 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     None
 }
 
-/// What a thread must hold at one time in the first entry point, if it has the registers for that in all of them; none
-/// after a report that it does not.
+/// Whether a thread has the registers for what it must hold at one time, in all entry points; none after a report that
+/// it does not.
 fn holds<'k>(
     program: &Program,
     stages: &[Analysed],
-    entries: &'k [lower::Entry],
+    all: impl Iterator<Item = (&'k Vec<kernel_ir::HeldIn<'k>>, &'k lower::Entry)>,
     diags: &mut Diagnostics,
-) -> Option<Vec<kernel_ir::HeldIn<'k>>> {
-    let all: Vec<Vec<kernel_ir::HeldIn<'k>>> = entries.iter().map(|e| kernel_ir::held(&e.kernel)).collect();
-    let found = all.iter().zip(entries).flat_map(|(of_entry, e)| of_entry.iter().map(move |held| (held, e)));
+) -> Option<()> {
+    let found = all.flat_map(|(of_entry, e)| of_entry.iter().map(move |held| (held, e)));
     let above = found.filter(|(found, _)| found.held.words > found.limit);
-    let Some((found, entry)) = above.max_by_key(|(found, _)| found.held.words) else {
-        return Some(all.into_iter().next().unwrap_or_default());
-    };
+    let Some((found, entry)) = above.max_by_key(|(found, _)| found.held.words) else { return Some(()) };
     let mut parts = found.held.parts.clone();
     parts.sort_by_key(|part| std::cmp::Reverse(part.1));
     let largest = stages.iter().find(|s| parts.first().is_some_and(|part| part.0 == s.stage.name));
@@ -458,11 +472,6 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             analysed[at].waived.extend(clipped);
         }
         mma::stores(&mut analysed);
-    }
-    if !found.has_errors() {
-        banks::conflicts::find(program, facts, &mut analysed, &mut found);
-        banks::sectors::find(program, facts, &analysed, &mut found);
-        banks::alone::find(program, &analysed, !plan.roles.is_empty(), &mut found);
     }
     let clean = !found.has_errors();
     diags.append(found);

@@ -248,43 +248,51 @@ pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64
     })
 }
 
-/// What a compilation looks at; gives whether everything was decided where a size is 0. On data everything has a value
-/// there, unless something is divided by that size.
-///
-/// # Errors
-/// The first thing that is wrong.
-pub(crate) fn run(
-    info: &KernelInfo,
-    facts: &Facts,
-    stages: &[Analysed],
-    entries: &[Entry],
+/// What a compilation looks at.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    sizes: Sizes,
     depth: Depth,
-) -> Result<bool, Box<Wrong>> {
-    let tried = |dims: &[i64], nets: &'static [Net], work: u64| {
-        let tally = prove(info, entries, dims, Effort { nets, seed: 0, work })?;
-        Ok::<_, Box<Wrong>>(tally.undecided == 0)
-    };
-    let Sizes { plain, zeros, further } = sizes(info, facts, stages, depth);
-    let runs = entries.len() * blocks(info, MANY_TILES).len();
-    for (n, dims) in plain.iter().enumerate() {
-        match depth {
-            Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK / runs.max(1) as u64)?,
-            Depth::Bounded => break,
-            Depth::Full if n < WITH_VALUES => tried(dims, &[Net::Values], WORK)?,
-            Depth::Full => tried(dims, &[Net::Indices], WORK)?,
+}
+
+impl Trial {
+    /// That of a kernel.
+    pub(crate) fn new(info: &KernelInfo, facts: &Facts, stages: &[Analysed], depth: Depth) -> Self {
+        Self { sizes: sizes(info, facts, stages, depth), depth }
+    }
+
+    /// Whether everything was decided where a size is 0. On data everything has a value there, unless something is
+    /// divided by that size.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub(crate) fn run(&self, info: &KernelInfo, entries: &[Entry]) -> Result<bool, Box<Wrong>> {
+        let tried = |dims: &[i64], nets: &'static [Net], work: u64| {
+            let tally = prove(info, entries, dims, Effort { nets, seed: 0, work })?;
+            Ok::<_, Box<Wrong>>(tally.undecided == 0)
         };
+        let Sizes { plain, zeros, further } = &self.sizes;
+        let runs = entries.len() * blocks(info, MANY_TILES).len();
+        for (n, dims) in plain.iter().enumerate() {
+            match self.depth {
+                Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK / runs.max(1) as u64)?,
+                Depth::Bounded => break,
+                Depth::Full if n < WITH_VALUES => tried(dims, &[Net::Values], WORK)?,
+                Depth::Full => tried(dims, &[Net::Indices], WORK)?,
+            };
+        }
+        // They decide what a kernel is planned for, so that every trial looks at them.
+        let mut is_decided = true;
+        for dims in zeros {
+            is_decided &= tried(dims, &[Net::Values], WORK)?;
+        }
+        for dims in further {
+            // What has no elements costs little.
+            let nets: &[Net] = if dims.contains(&0) { &[Net::Values] } else { &[Net::Indices] };
+            tried(dims, nets, WORK)?;
+        }
+        Ok(is_decided)
     }
-    // They decide what a kernel is planned for, so that every trial looks at them.
-    let mut is_decided = true;
-    for dims in &zeros {
-        is_decided &= tried(dims, &[Net::Values], WORK)?;
-    }
-    for dims in &further {
-        // What has no elements costs little.
-        let nets: &[Net] = if dims.contains(&0) { &[Net::Values] } else { &[Net::Indices] };
-        tried(dims, nets, WORK)?;
-    }
-    Ok(is_decided)
 }
 
 /// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more

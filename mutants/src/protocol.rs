@@ -210,7 +210,9 @@ fn moved(kernel: &Kernel, region: RegionId, at: usize) -> Option<usize> {
         _ => {
             let binds = |s: &Statement| matches!(s.kind, StatementKind::Let(value) if uses(kind).contains(&value));
             let to = statements[..at].iter().rposition(binds).map_or(0, |bound| bound + 1);
-            has(&statements[to..at]).then_some(to)
+            // Arrivals have no order among themselves.
+            let arrives = |s: &Statement| matches!(s.kind, StatementKind::MbarrierArrive { .. });
+            statements[to..at].iter().any(|s| acts(&s.kind) && !arrives(s)).then_some(to)
         }
     }
 }
@@ -375,7 +377,7 @@ pub fn drawn(seed: u64, index: u64) -> Option<Chosen> {
     let (tokens, _) = TokenBuffer::new(stream);
     let compiled = tilewright_compiler::compile(&tokens).kernels.into_iter().next()?;
     let info = compiled.info.as_ref()?;
-    let tile = kernel.tile?;
+    let tile = kernel.tile?.iterations;
     let slots = product.factors.iter().filter_map(|factor| factor.ring).max().unwrap_or(1);
     let up = |n: usize, size: i64| (size.max(1) + kernel.divides[n] - 1) / kernel.divides[n] * kernel.divides[n];
     // A block with a fixed number of iterations never comes to a slot again.

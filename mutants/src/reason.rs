@@ -1,6 +1,6 @@
 //! Mistakes in protocols that change nothing, and why.
 
-use tilewright_compiler::kernel_ir::{Kernel, StatementKind};
+use tilewright_compiler::kernel_ir::{Kernel, Statement, StatementKind};
 
 use crate::protocol::acts;
 
@@ -40,8 +40,36 @@ pub fn reason(kernel: &Kernel, (region, at): (usize, usize)) -> Option<&'static 
         StatementKind::BulkWaitGroupRead { .. } | StatementKind::BulkCommitGroup if stored_once(kernel, &looped) => {
             Some("each slot is stored once, and a later wait is for all of them")
         }
+        StatementKind::FenceProxyAsync if is_published_later(kernel, &statements[at + 1..]) => {
+            Some("the same threads publish it again, and who waits for it waits for that as well")
+        }
         _ => None,
     }
+}
+
+/// Whether the threads that published something, before these statements, publish again and arrive then at a barrier
+/// for which everybody waits, who waits for the one that they arrive at first.
+fn is_published_later(kernel: &Kernel, after: &[Statement]) -> bool {
+    let is_fence = |s: &Statement| matches!(s.kind, StatementKind::FenceProxyAsync);
+    let arrival = |part: &[Statement]| {
+        part.iter().find_map(|s| match s.kind {
+            StatementKind::MbarrierArrive { barrier, .. } => Some(barrier),
+            _ => None,
+        })
+    };
+    let Some(fence) = after.iter().position(is_fence) else { return false };
+    let (Some(first), Some(second)) = (arrival(&after[..fence]), arrival(&after[fence..])) else { return false };
+    let awaited = |s: &Statement| match s.kind {
+        StatementKind::MbarrierWait { barrier, .. } => Some(barrier),
+        _ => None,
+    };
+    kernel.regions.iter().all(|region| {
+        let statements = &region.statements;
+        (0..statements.len()).filter(|at| awaited(&statements[*at]) == Some(first)).all(|at| {
+            let mut next = statements[at + 1..].iter().filter(|s| acts(&s.kind)).map_while(awaited);
+            next.any(|barrier| barrier == second)
+        })
+    })
 }
 
 /// Whether no place in shared memory is stored twice by the accelerator.

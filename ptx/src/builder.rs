@@ -101,7 +101,7 @@ pub(crate) fn chosen(mnemonic: &str, operands: Vec<Operand>, regs: Option<&RegTa
 
 pub(crate) fn from_form(selected: Selected, operands: Vec<Operand>) -> Inst {
     let Selected { form, modifiers } = selected;
-    Inst { guard: None, op: form.op, form: form.index, modifiers, operands, line: 0 }
+    Inst { guard: None, op: form.op, form: form.index, modifiers: modifiers.into(), operands, line: 0 }
 }
 
 /// A detached list of statements.
@@ -387,7 +387,7 @@ fn reselect(statements: &mut [Statement], function: &Function) -> Result<(), Bui
                 })?;
                 inst.op = form.op;
                 inst.form = form.index;
-                inst.modifiers = modifiers;
+                inst.modifiers = modifiers.into();
             }
             Statement::Scope(inner) => reselect(inner, function)?,
             _ => {}

@@ -1,5 +1,7 @@
 //! One instruction: guard, instruction of the table, modifiers, operands.
 
+use std::sync::Arc;
+
 use crate::isa::{Convergence, Effect, Form, Op};
 use crate::modifier::{Flag, FlagView, Modifier};
 use crate::operand::{Operand, RegId};
@@ -28,8 +30,8 @@ pub struct Inst {
     pub op: Op,
     /// Which of the instruction's forms it is.
     pub form: u16,
-    /// Modifiers in the order of the form.
-    pub modifiers: Vec<Modifier>,
+    /// Modifiers in the order of the form, which instructions of one form share.
+    pub modifiers: Arc<[Modifier]>,
     /// Operands in the order of the form, absent optional ones left out.
     pub operands: Vec<Operand>,
     /// Line of the PTX text it was parsed from, from 1; 0 when it was built.
@@ -98,7 +100,7 @@ impl Inst {
     /// Mnemonic with modifiers, for messages: `add.rn.f32`.
     pub fn mnemonic(&self) -> String {
         let mut text = self.form().mnemonic.to_owned();
-        for modifier in &self.modifiers {
+        for modifier in self.modifiers.iter() {
             text.push('.');
             text.push_str(&modifier.to_string());
         }

@@ -89,7 +89,7 @@ pub use modifier::*;
 pub use module::*;
 pub use operand::*;
 pub use parse::{MAX_DEPTH, MAX_REGISTERS, MAX_TEXT, ParseError, ParseErrorKind, parse, parse_functions};
-pub use print::inst_text;
+pub use print::{Part, inst_text};
 pub use special::SpecialReg;
 pub use types::{ScalarType, Shape, StateSpace, TypeClass};
 pub use verify::{DeclarationFault, DirectiveFault, VerifyError, VerifyErrorKind, requirement, verify};

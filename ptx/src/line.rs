@@ -156,7 +156,7 @@ impl Line {
             self.byte(b' ')?;
         }
         self.add(inst.form().mnemonic)?;
-        for modifier in &inst.modifiers {
+        for modifier in inst.modifiers.iter() {
             self.byte(b'.')?;
             self.add(modifier.text()?)?;
         }

@@ -10,15 +10,84 @@ use crate::line::Line;
 use crate::module::{
     Directive, Function, FunctionKind, Initializer, Item, Linkage, Module, RegEntry, Statement, Variable,
 };
-use crate::operand::{Address, AddressBase, Immediate, Operand, Symbol, VarId};
+use crate::operand::{Address, AddressBase, FuncId, Immediate, Operand, Symbol, VarId};
 use crate::types::StateSpace;
 
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::new();
-        print_module(self, &mut out)?;
+        print_head(self, &mut out)?;
+        self.items.iter().try_for_each(|item| print_item(self, item, &mut out))?;
         f.write_str(&out)
     }
+}
+
+/// A part of a module's text.
+pub struct Part(PartOf);
+
+enum PartOf {
+    Head,
+    Item(Item),
+    Begin(FuncId),
+    Body(FuncId, Vec<Statement>),
+    End,
+}
+
+impl Module {
+    /// Takes the module apart into what all parts refer to, and parts whose texts are its text, one after the other.
+    /// None has more than `most` statements of a function's outermost scope.
+    pub fn in_parts(mut self, most: usize) -> (Self, Vec<Part>) {
+        let most = most.max(1);
+        let mut parts = vec![PartOf::Head];
+        for item in std::mem::take(&mut self.items) {
+            let function = match item {
+                Item::Function(id) => self.functions.get_mut(id.index()).map(|function| (id, function)),
+                _ => None,
+            };
+            let Some((id, function)) = function else {
+                parts.push(PartOf::Item(item));
+                continue;
+            };
+            parts.push(PartOf::Begin(id));
+            // From the end, so that no statement is moved twice.
+            let (mut rest, mut later) = (std::mem::take(&mut function.body), Vec::new());
+            while rest.len() > most {
+                let last = (rest.len() - 1) / most * most;
+                later.push(rest.split_off(last));
+            }
+            let bodies = std::iter::once(rest).chain(later.into_iter().rev());
+            parts.extend(bodies.map(|statements| PartOf::Body(id, statements)));
+            parts.push(PartOf::End);
+        }
+        (self, parts.into_iter().map(Part).collect())
+    }
+
+    /// The text of a part of this module.
+    pub fn text_of(&self, part: Part) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = match part.0 {
+            PartOf::Head => print_head(self, &mut out),
+            PartOf::Item(item) => print_item(self, &item, &mut out),
+            PartOf::Begin(id) => self.functions.get(id.index()).map_or(Ok(()), |f| print_begin(self, f, &mut out)),
+            PartOf::Body(id, statements) => match self.functions.get(id.index()) {
+                Some(function) => print_body(self, function, &statements, 1, &mut out),
+                None => Ok(()),
+            },
+            PartOf::End => out.write_str(END),
+        };
+        out
+    }
+}
+
+/// The end of a function.
+const END: &str = "}\n";
+
+/// A function up to its body.
+fn print_begin(module: &Module, function: &Function, out: &mut String) -> fmt::Result {
+    out.push('\n');
+    print_signature(module, function, out)?;
+    out.write_str("\n{\n")
 }
 
 impl fmt::Display for Immediate {
@@ -33,47 +102,44 @@ impl fmt::Display for Immediate {
     }
 }
 
-fn print_module(module: &Module, out: &mut String) -> fmt::Result {
+fn print_head(module: &Module, out: &mut String) -> fmt::Result {
     writeln!(out, ".version {}", module.version)?;
     writeln!(out, ".target {}", module.target)?;
     writeln!(out, ".address_size {}", module.address_size)?;
-    for line in &module.comments {
-        print_comment(line, out)?;
-    }
-    for item in &module.items {
-        match item {
-            Item::Variable(id) => {
-                if let Some(variable) = module.variables.get(id.index()) {
-                    out.push('\n');
-                    print_variable(module, variable, out)?;
-                    out.push_str(";\n");
-                }
-            }
-            Item::Prototype(id) => {
-                if let Some(function) = module.functions.get(id.index()) {
-                    out.push('\n');
-                    print_signature(module, function, out)?;
-                    out.push_str(";\n");
-                }
-            }
-            Item::Function(id) => {
-                if let Some(function) = module.functions.get(id.index()) {
-                    out.push('\n');
-                    print_signature(module, function, out)?;
-                    out.push_str("\n{\n");
-                    print_body(module, function, &function.body, 1, out)?;
-                    out.push_str("}\n");
-                }
-            }
-            Item::File(file) => {
-                write!(out, ".file {} \"{}\"", file.index, file.name)?;
-                if let Some((time, size)) = file.stamp {
-                    write!(out, ", {time}, {size}")?;
-                }
+    module.comments.iter().try_for_each(|line| print_comment(line, out))
+}
+
+fn print_item(module: &Module, item: &Item, out: &mut String) -> fmt::Result {
+    match item {
+        Item::Variable(id) => {
+            if let Some(variable) = module.variables.get(id.index()) {
                 out.push('\n');
+                print_variable(module, variable, out)?;
+                out.push_str(";\n");
             }
-            Item::Pragma(text) => writeln!(out, ".pragma \"{text}\";")?,
         }
+        Item::Prototype(id) => {
+            if let Some(function) = module.functions.get(id.index()) {
+                out.push('\n');
+                print_signature(module, function, out)?;
+                out.push_str(";\n");
+            }
+        }
+        Item::Function(id) => {
+            if let Some(function) = module.functions.get(id.index()) {
+                print_begin(module, function, out)?;
+                print_body(module, function, &function.body, 1, out)?;
+                out.push_str(END);
+            }
+        }
+        Item::File(file) => {
+            write!(out, ".file {} \"{}\"", file.index, file.name)?;
+            if let Some((time, size)) = file.stamp {
+                write!(out, ", {time}, {size}")?;
+            }
+            out.push('\n');
+        }
+        Item::Pragma(text) => writeln!(out, ".pragma \"{text}\";")?,
     }
     Ok(())
 }
@@ -288,7 +354,7 @@ fn print_inst(module: &Module, function: &Function, inst: &Inst, out: &mut Strin
         out.push(' ');
     }
     out.push_str(inst.form().mnemonic);
-    for modifier in &inst.modifiers {
+    for modifier in inst.modifiers.iter() {
         out.push('.');
         match modifier.text() {
             Some(text) => out.push_str(text),

@@ -3,10 +3,12 @@
 //! a wait or an arrival is taken out, those of the turns included.
 
 use crate::persistent::{each_is_missed, ran};
+use crate::products::{all_is_noticed, positions};
 use crate::support::{finished, runs};
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::kernel_ir::StatementKind;
+use tilewright_compiler::kernel_ir::{Kernel, StatementKind};
+use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Without any one wait or arrival of the first entry point the checker finds something wrong. How many there are.
 fn each_phase_is_missed(kernel: &Compiled, sizes: &[&[i64]]) -> usize {
@@ -241,6 +243,130 @@ fn products() {
     runs(&source, &kernel, &[&[1, 8, 8], &[300, 40, 136], &[400, 200, 200]], 2);
 }
 
+/// Blocks share the terms of a tile, and units of each block take its parts in turn: the last part of all goes on to
+/// the epilogue, whichever unit of whichever block has it.
+#[test]
+fn parts_of_products() {
+    let launch = "persistent, roles { load: warpgroup regs(40), math: 2 warpgroup alternate regs(232) }";
+    let into = "split k by 32 -> kt, ki; split kt into 3 -> ks, ko;";
+    let by = "split k by 64, 32 -> ks, ko, ki;";
+    let source = |launch: &str, split: &str, inflight: u32, store: &str| {
+        format!(
+            "kernel P(a: bf16[M, K], b: bf16[N, K]) -> (c: bf16[M, N]) where K % 8 == 0, N % 8 == 0 {{
+                acc[m, n] = dot(|k| a[m, k] * b[n, k]);
+                c[m, n] = acc[m, n] as bf16;
+                launch {launch};
+                schedule c by math {{
+                    split m by 64 -> mt, m2; split n by 64 -> nt, n1; split n1 by 32 -> ns, n2;
+                    reorder mt, nt, ns, m2, n2;
+                    bind mt, nt: grid; unroll ns; fragment (m2, n2) by wgmma; vectorize n2_p;
+                }}
+                {store}
+                schedule acc in registers at c.nt by math {{
+                    {split} bind ks: grid; mma (m, n, ki) by wgmma inflight({inflight}); reduce ks by grid;
+                }}
+                stage sa[m, k] = a in shared at acc.ko ring(4) via tma by load {{ layout [m, k] swizzle 64; }}
+                stage sb[n, k] = b in shared at acc.ko ring(4) via tma by load {{ layout [n, k] swizzle 64; }}
+            }}"
+        )
+    };
+    let store = "stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 64; }";
+    let three = launch.replace("2 warpgroup", "3 warpgroup").replace("232", "152");
+    let clusters = format!("cluster(2), {launch}");
+    for (launch, split, inflight, store) in [
+        (launch, into, 1, store),
+        (launch, by, 2, ""),
+        (&three, by, 1, store),
+        (&three, into, 2, ""),
+        (&clusters, by, 1, store),
+    ] {
+        let mut source = source(launch, split, inflight, store);
+        if launch.contains("cluster") {
+            source = source
+                .replace("split m by 64 -> mt, m2;", "split m by 128 -> mt, m1; split m1 by 64 -> mc, m2;")
+                .replace("reorder mt, nt, ns", "reorder mt, nt, mc, ns")
+                .replace("bind mt, nt: grid;", "bind mt, nt: grid; bind mc: cta;")
+                .replace("at c.nt", "at c.mc")
+                .replace(
+                    "layout [n, k] swizzle 64;",
+                    "box n by 32 -> nh, nb; layout [nh, nb, k] swizzle 64; multicast c.mc by nh;",
+                );
+        }
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        // No rows, no terms, one part, parts for one unit and for several of each.
+        runs(&source, &kernel, &[&[0, 8, 8], &[5, 0, 8], &[1, 8, 8], &[130, 72, 136], &[70, 200, 264]], 2);
+    }
+    let kernel =
+        finished(&source(launch, by, 1, store)).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+    all_is_noticed(&kernel, &[&[130, 72, 264], &[70, 40, 136]]);
+    arrivals_order_units(&kernel);
+    let integers = source(launch, by, 1, "")
+        .replace("bf16[M, K]", "i8[M, K]")
+        .replace("bf16[N, K]", "u8[N, K]")
+        .replace("c: bf16", "c: i32")
+        .replace(" as bf16", "")
+        .replace("% 8", "% 16")
+        .replace("64, 32 -> ks", "128, 64 -> ks")
+        .replace("by grid", "by atomic");
+    let kernel = finished(&integers).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{integers}\n{report}"));
+    runs(&integers, &kernel, &[&[1, 16, 16], &[130, 80, 144], &[70, 192, 272]], 2);
+}
+
+/// Nothing but arrivals orders what units wrote and what the last one reads, be they of one block or of two. Who is the
+/// last of one block, the order in which the checker runs its units decides: of two it is the second one.
+fn arrivals_order_units(kernel: &Compiled) {
+    let info = kernel.info.as_ref().expect("no error");
+    let of = &kernel.entries[0].kernel;
+    let launches = [1, 2].map(|blocks| Launch::new(info, &[130, 264, 40]).expect("a launch").by(blocks));
+    let verdicts =
+        |kernel: &Kernel| launches.iter().map(|launch| check(kernel, launch, 40_000_000)).collect::<Vec<_>>();
+    assert!(verdicts(of).iter().all(|verdict| *verdict == Verdict::Holds));
+    let (mut changed, mut of_one_block) = (0, 0);
+    for (region, at) in positions(of) {
+        for forgets in [0, 1] {
+            let mut mutant = of.clone();
+            let kind = &mut mutant.regions[region.index()].statements[at].kind;
+            let StatementKind::LastBlockTicket { releases, acquires, .. } = kind else { continue };
+            *[releases, acquires][forgets] = false;
+            changed += 1;
+            let found = verdicts(&mutant);
+            let is_violated = |verdict: &Verdict| matches!(verdict, Verdict::Violated(_));
+            assert!(found.iter().any(is_violated), "{forgets} at {region:?} {at}: {found:?}");
+            of_one_block += usize::from(is_violated(&found[0]));
+        }
+    }
+    // A ticket of each unit. Sizes are M, K, N.
+    assert!(changed == 4 && of_one_block >= 2, "{changed} {of_one_block}");
+}
+
+/// An output that is itself a reduction across blocks, in memory and in words, and with a copy of another role in its
+/// loops.
+#[test]
+fn outputs_across_blocks() {
+    let columns = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = sum(|i| x[i, j]);
+        launch persistent, roles { math: 2 warpgroup alternate };
+        schedule y by math {
+            split i by 4 -> ib, ii; split j by 128 -> jb, t; reorder jb, ib, t, ii;
+            bind jb, ib: grid; bind t: thread; reduce ib by grid;
+        }
+    }";
+    let sizes: &[&[i64]] = &[&[0, 3], &[1, 1], &[13, 300], &[40, 128], &[5, 0]];
+    ran(columns, sizes);
+    ran(&columns.replace("f32", "u32").replace("by grid", "by atomic"), sizes);
+    let copied = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) where N % 4 == 0 {
+        y[j] = sum(|i| x[i, j]);
+        launch persistent, roles { math: 2 warpgroup alternate, load: warp };
+        schedule y by math {
+            split i by 4 -> ib, ii; split j by 128 -> jb, t; reorder jb, ib, ii, t;
+            bind jb, ib: grid; bind t: thread; reduce ib by grid;
+        }
+        stage xs[i, j] = x in shared at y.ii ring(3) via tma by load { }
+    }";
+    let kernel = ran(copied, &[&[1, 4], &[13, 300], &[40, 128], &[0, 4]]);
+    each_phase_is_missed(&kernel, &[&[13, 300], &[40, 128]]);
+}
+
 #[test]
 fn what_takes_no_turns() {
     let refused = |source: &str, code: Code, words: &str| {
@@ -254,17 +380,6 @@ fn what_takes_no_turns() {
     let once = roles("2 warpgroup alternate").replace("launch persistent, ", "launch ");
     refused(&once, Code::TW0506, "launch persistent");
     refused(&roles("7 warpgroup alternate"), Code::TW0506, "at most 7 roles");
-    let across = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
-        y[j] = sum(|i| x[i, j]);
-        launch persistent, roles { math: 2 warpgroup alternate };
-        schedule y by math {
-            split i by 4 -> ib, ii; split j by 128 -> jb, t; reorder jb, ib, t, ii;
-            bind jb, ib: grid; bind t: thread; reduce ib by grid;
-        }
-    }";
-    refused(across, Code::TW0005, "let one block have all terms");
-    let atomic = across.replace("f32", "u32").replace("by grid", "by atomic");
-    refused(&atomic, Code::TW0005, "let one block have all terms");
     let in_global = "kernel Blur(x: f32[M, N]) -> (z: f32[M, N]) {
         h[i, j] = (x[i, j - 1] or 0.0) + x[i, j];
         z[i, j] = (h[i, j - 1] or 0.0) + h[i, j];

@@ -154,6 +154,29 @@ fn statistics_of_rows_and_columns() {
     }
 }
 
+/// Statistics of what rows have once: the lanes and warps of a tile combine it, of a tile of rows and of two.
+#[test]
+fn fragments_of_rows_that_are_terms() {
+    for (rows, op) in [(64, "sum"), (128, "max")] {
+        let source = format!(
+            "kernel P(a: bf16[T, {rows}, K], b: bf16[40, K]) -> (total: f32[T]) where K % 8 == 0 {{
+                acc[t, m, n] = dot(|k| a[t, m, k] * b[n, k]);
+                squares[t, m] = sum(|n| acc[t, m, n] * acc[t, m, n]);
+                total[t] = {op}(|m| squares[t, m]);
+                schedule total {{ bind t: grid; fragment (m) by wgmma; }}
+                schedule squares in registers at total.t {{ fragment (m, n) by wgmma; }}
+                schedule acc in registers at total.t {{ split k by 32 -> ko, ki; mma (m, n, ki) by wgmma; }}
+                stage sa[t, m, k] = a in shared at acc.ko ring(2) via tma {{ layout [m, k] swizzle 64; }}
+                stage sb[n, k] = b in shared at acc.ko ring(2) via tma {{ layout [n, k] swizzle 64; }}
+            }}"
+        );
+        let kernel = accepted(&source);
+        // Sizes are T, K.
+        runs(&source, &kernel, &[&[1, 8], &[3, 40], &[2, 136], &[2, 0], &[0, 8]], 2);
+        assert!(has(&kernel, "shfl.sync.bfly"));
+    }
+}
+
 /// Rows as terms in all other places: of products of warps, of several warpgroups beside an output, the largest in the
 /// place of the sum, and rows and columns both.
 #[test]
@@ -447,6 +470,37 @@ fn all_is_missed(store: &str) {
     assert!(tried >= 15, "{tried}");
 }
 
+/// Several groups stay under way: with a slot beside theirs and with two, loops of fewer iterations than groups, of as
+/// many, and of more; one tile after the other, so that the ring goes on where it stopped.
+#[test]
+fn several_groups_under_way() {
+    for (groups, ring) in [(2, 3), (2, 4), (3, 4), (4, 5), (7, 8)] {
+        // Tiles of 32 terms: eight slots of 64 would be too large.
+        let source = gemm(&format!("inflight({groups})"), ring, "").replace("split k by 64", "split k by 32");
+        let source = source.replace("swizzle 128", "swizzle 64");
+        let kernel = accepted(&source);
+        assert!(has(&kernel, &format!("wgmma.wait_group.sync.aligned {groups};")), "{groups}");
+        let sizes: [&[i64]; 6] =
+            [&[1, 8, 8], &[300, 200, 64], &[256, 64, 96], &[600, 64, 136], &[300, 40, 392], &[0, 8, 8]];
+        runs(&source, &kernel, &sizes, 2);
+    }
+}
+
+/// What hands slots back, and what waits for groups, in loops that come around in their rings and in short ones; a wait
+/// that leaves one group more hands back a slot that is still read.
+#[test]
+fn what_stands_between_several_groups_is_missed() {
+    for (groups, ring, sizes) in [
+        (2, 3, [&[300, 264, 392], &[256, 64, 64]]),
+        (3, 4, [&[300, 264, 392], &[256, 64, 128]]),
+        (2, 4, [&[300, 264, 456], &[256, 64, 64]]),
+    ] {
+        let kernel = accepted(&gemm(&format!("inflight({groups})"), ring, STORE));
+        let tried = all_is_noticed(&kernel, &sizes.map(|dims| &dims[..]));
+        assert!(tried >= 15, "{tried}");
+    }
+}
+
 /// Takes out every statement of products and phases, one at a time, and tells each wait to leave one more group: the
 /// separate checker notices all of it at some of these sizes. How many changes that were.
 pub fn all_is_noticed(kernel: &Compiled, sizes: &[&[i64]]) -> usize {
@@ -516,6 +570,12 @@ fn the_emulator_misses_it_too() {
     // One of two waits for everything.
     let last = info.ptx.text.replacen("wgmma.wait_group.sync.aligned 0;", "", 1);
     assert!(is_wrong(info, &dims, last));
+    let kernel = accepted(&gemm("inflight(2)", 3, ""));
+    let info = kernel.info.as_ref().expect("no error");
+    let dims = [300, 264, 392];
+    assert!(!is_wrong(info, &dims, info.ptx.text.to_string()));
+    let later = info.ptx.text.replace("wgmma.wait_group.sync.aligned 2;", "wgmma.wait_group.sync.aligned 3;");
+    assert!(is_wrong(info, &dims, later), "one more group of two");
 }
 
 /// Values, by the separate checker: another step, row, pattern or factor, or sums that begin elsewhere, are not what
@@ -584,7 +644,9 @@ fn what_no_instruction_computes_is_refused() -> Result<(), Refusal> {
         &["already"],
     );
     refused(&with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma inflight(1);"), Code::TW0801, &["another role"]);
-    refused(&with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma inflight(2);"), Code::TW0801, &["2 groups"]);
+    refused(&with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma inflight(8);"), Code::TW0801, &["8 groups"]);
+    let short = ["2 groups of products of `acc`", "`sa` has 2 slots, `sb` has 2 slots", "ring(3)"];
+    refused(&gemm("inflight(2)", 2, ""), Code::TW0801, &short);
     refused(
         &with("mma (m, n, ki) by wgmma;", "mma (m, n, ki) by wgmma; reorder n_j, ki_i;"),
         Code::TW0801,

@@ -125,9 +125,12 @@ fn roles_clusters_and_tiles_in_turn() {
         (of_roles("cluster(2), "), BY, "", STORE),
         (of_roles("cluster(2), persistent, "), BY, "inflight(1)", STORE),
         (of_roles("cluster(2), persistent, "), INTO, "inflight(1)", ""),
+        (of_roles("persistent, "), BY, "inflight(2)", STORE),
     ];
     for (launch, split, inflight, store) in cases {
-        let source = gemm(&launch, split, inflight, store);
+        // A slot beside those of the groups.
+        let ring = if inflight == "inflight(2)" { "ring(3)" } else { "ring(2)" };
+        let source = gemm(&launch, split, inflight, store).replace("acc.ko ring(2)", &format!("acc.ko {ring}"));
         let sizes: &[&[i64]] =
             &[&[1, 8, 8], &[300, 264, 72], &[256, 128, 64], &[130, 136, 200], &[0, 8, 8], &[3, 0, 8]];
         runs(&source, &accepted(&source), sizes, 2);

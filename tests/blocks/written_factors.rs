@@ -176,10 +176,11 @@ fn with_roles(inflight: &str, ring: u32) -> String {
 
 #[test]
 fn roles_hand_factors_over() {
-    for (inflight, ring) in [("", 1), ("", 2), ("inflight(1)", 2), ("inflight(1)", 3)] {
-        let source = with_roles(inflight, ring);
+    for (groups, ring) in [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 5)] {
+        let inflight = if groups > 0 { format!("inflight({groups})") } else { String::new() };
+        let source = with_roles(&inflight, ring);
         let kernel = accepted(&source);
-        assert_eq!(has(&kernel, "wgmma.wait_group.sync.aligned 1;"), !inflight.is_empty());
+        assert!(has(&kernel, &format!("wgmma.wait_group.sync.aligned {groups};")));
         runs(&source, &kernel, SIZES, 2);
         let changes = all_is_noticed(&kernel, &[&[136, 328, 41]]);
         assert!(changes >= 10, "{changes}");

@@ -1,12 +1,15 @@
 //! What `tilewright inspect --cost` counts for the examples: the same as the emulator in a launch with all its checks
 //! and all products, and what their algorithms ask for.
 
+use rayon::prelude::*;
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::cost::counts::{Counts, Request};
 use tilewright_cli::sizes;
 use tilewright_cli::trial::{Trial, least};
 use tilewright_emulator::{Counters, Factor};
+
+use crate::examples;
 
 /// Sizes that are tried, in this order.
 const POOLS: [&[i64]; 4] =
@@ -18,40 +21,39 @@ fn counts(kernel: &KernelInfo, dims: &[i64]) -> Counts {
     Counts::of(&request).unwrap_or_else(|e| panic!("{} at {dims:?}: {e}", kernel.name))
 }
 
+/// Compares what is counted of a kernel with a launch; whether that depends on data, if it is known.
+fn counts_like_a_launch(example: &str, info: &KernelInfo) -> Option<bool> {
+    let given = POOLS.iter().find_map(|pool| sizes::choose(info, pool, 5)).expect("sizes for each example");
+    let dims = sizes::complete(info, &given).expect("all sizes");
+    let device = Device::emulator(EmulatorOptions::default());
+    let trial = Trial::new(info, &dims, 0, &device).unwrap_or_else(|e| panic!("{given:?}: {e}"));
+    trial.launch(&device).unwrap_or_else(|e| panic!("{given:?}: {e}"));
+    let launched = device.emulator_report().expect("the emulator ran").counters;
+    let counts = counts(info, &dims);
+    let name = format!("{} of {example} at {given:?}", info.name);
+    assert!(counts.sampled.is_none() && u64::from(counts.blocks) == launched.ctas, "{name}: {counts:?}");
+    let all =
+        |c: &Counters| (c.ctas, c.global, c.shared, c.local, (c.fetched_bytes, c.bulk_loads, c.bulk_stores), c.work);
+    assert_eq!(all(&counts.all), all(&launched), "{name}");
+    let layouts = sizes::layouts(info, &dims).expect("layouts");
+    assert_eq!(least(info, &layouts).iter().sum::<u64>(), trial.traffic, "{name}");
+    counts.depends_on_data
+}
+
 #[test]
 fn counts_are_those_of_a_launch() {
-    let mut seen = Vec::new();
-    for path in xtask::kernels::files(&xtask::root().join("examples"), "rs").expect("the examples") {
-        for kernel in xtask::kernels::of_file(&path).unwrap_or_else(|e| panic!("{e}")) {
-            let info = &kernel.info;
-            let given = POOLS.iter().find_map(|pool| sizes::choose(info, pool, 5)).expect("sizes for each example");
-            let dims = sizes::complete(info, &given).expect("all sizes");
-            let device = Device::emulator(EmulatorOptions::default());
-            let trial = Trial::new(info, &dims, 0, &device).unwrap_or_else(|e| panic!("{given:?}: {e}"));
-            trial.launch(&device).unwrap_or_else(|e| panic!("{given:?}: {e}"));
-            let launched = device.emulator_report().expect("the emulator ran").counters;
-            let counts = counts(info, &dims);
-            let name = format!("{} of {} at {given:?}", info.name, kernel.source);
-            assert!(counts.sampled.is_none() && u64::from(counts.blocks) == launched.ctas, "{name}: {counts:?}");
-            let all = |c: &Counters| {
-                (c.ctas, c.global, c.shared, c.local, (c.fetched_bytes, c.bulk_loads, c.bulk_stores), c.work)
-            };
-            assert_eq!(all(&counts.all), all(&launched), "{name}");
-            let layouts = sizes::layouts(info, &dims).expect("layouts");
-            assert_eq!(least(info, &layouts).iter().sum::<u64>(), trial.traffic, "{name}");
-            seen.push((info.name.to_string(), counts.depends_on_data));
-        }
-    }
+    let of_example = |(example, kernels): (&String, &'static Vec<KernelInfo>)| {
+        kernels.iter().map(|info| (info.name.to_string(), counts_like_a_launch(example, info))).collect()
+    };
+    let seen = examples().par_iter().map(of_example).collect::<Vec<Vec<_>>>().concat();
     assert!(seen.len() > 50, "{seen:?}");
     let depends: Vec<_> = seen.iter().filter(|(_, depends)| *depends != Some(false)).collect();
     // It reads the score of each row's label.
     assert_eq!(depends, [&("CrossEntropy".to_owned(), Some(true))]);
 }
 
-fn example(file: &str, name: &str) -> KernelInfo {
-    let path = xtask::root().join("examples").join(file).with_extension("rs");
-    let kernels = xtask::kernels::of_file(&path).unwrap_or_else(|e| panic!("{e}"));
-    kernels.into_iter().find(|kernel| kernel.info.name == name).expect("the kernel").info
+fn example(file: &str, name: &str) -> &'static KernelInfo {
+    crate::example(file).iter().find(|info| info.name == name).expect("the kernel")
 }
 
 /// Two operations for each of M · N · K products, whatever the instruction; each element of a row once.
@@ -63,13 +65,13 @@ fn operations_are_those_of_the_algorithm() {
         ("gemm_variants", "Int8", vec![512, 128, 512], Factor::Int8),
         ("gemm_registers", "Warps", vec![512, 128, 512], Factor::Half),
     ] {
-        let work = counts(&example(file, name), &dims).all.work;
+        let work = counts(example(file, name), &dims).all.work;
         let expected = 2 * dims.iter().product::<i64>() as u64;
         assert_eq!((work.of(factor), work.tensor.iter().sum()), (expected, expected), "{name}");
     }
-    let work = counts(&example("saxpy", "Saxpy"), &[1000]).all.work;
+    let work = counts(example("saxpy", "Saxpy"), &[1000]).all.work;
     assert_eq!((work.f32.operations, work.operations()), (2000, 2000));
-    let work = counts(&example("softmax", "Softmax"), &[3, 1024]).all.work;
+    let work = counts(example("softmax", "Softmax"), &[3, 1024]).all.work;
     assert!(work.special >= 3 * 1024 && work.f32.operations >= 3 * 3 * 1024, "{work:?}");
 }
 
@@ -77,7 +79,7 @@ fn operations_are_those_of_the_algorithm() {
 #[test]
 fn copies_for_a_cluster_are_one() {
     let [m, n, b] = [64, 96, 8];
-    let all = counts(&example("multicast_transpose", "ScaledTranspose"), &[m, n, b]).all;
+    let all = counts(example("multicast_transpose", "ScaledTranspose"), &[m, n, b]).all;
     let once = (m * n * b) as u64;
     assert_eq!((all.bulk_loads.bytes, all.bulk_loads.whole_bytes, all.bulk_loads.shared_bytes), (once, once, 4 * once));
     assert_eq!(all.bulk_loads.copies, once / 4 / (32 * 32) * 4, "each of the four blocks copies a quarter of a tile");
@@ -89,7 +91,7 @@ fn clusters_of_a_product_stand_for_all() {
     let kernel = example("gemm", "Gemm");
     let dims = [256 * 5, 128, 256 * 5];
     let count = |budget| {
-        let request = Request { kernel: &kernel, dims: &dims, scalars: &[], resident: 12, budget };
+        let request = Request { kernel, dims: &dims, scalars: &[], resident: 12, budget };
         Counts::of(&request).unwrap_or_else(|e| panic!("{e}"))
     };
     let all = count(u64::MAX);

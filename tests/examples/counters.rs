@@ -4,7 +4,6 @@
 use crate::support::finished;
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
-use tilewright_cli::source::SourceFile;
 use tilewright_cli::trial::Trial;
 
 /// Traffic of one launch.
@@ -35,10 +34,8 @@ fn count(info: &KernelInfo, dims: &[i64]) -> Counted {
 
 /// Of the first kernel of an example.
 fn example(name: &str, dims: &[i64]) -> Counted {
-    let path = xtask::root().join("examples").join(format!("{name}.rs"));
-    let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
-    let first = source.kernels().next().expect("an example has a kernel");
-    count(first.kernel.info.as_ref().expect("no error, so a kernel"), dims)
+    let first = crate::example(name).first().expect("an example has a kernel");
+    count(first, dims)
 }
 
 fn source(text: &str, dims: &[i64]) -> Counted {

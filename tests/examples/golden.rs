@@ -3,23 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_cli::source::SourceFile;
+use crate::{Examples, compiled, examples};
 
 /// What each file in `tests/golden` should hold.
-fn expected() -> BTreeMap<String, String> {
-    let root = xtask::root();
+fn expected(examples: &Examples) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(root.join("examples")).expect("examples").flatten() {
-        let path = entry.path();
-        if path.extension().is_none_or(|e| e != "rs") {
-            continue;
-        }
-        let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
-        let findings = source.findings();
-        assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for found in source.kernels() {
-            let info = found.kernel.info.as_ref().expect("no error, so a kernel");
+    for (stem, kernels) in examples {
+        for info in kernels {
             files.insert(format!("{stem}.{}.ptx", info.name), info.ptx.text.to_string());
             files.insert(format!("{stem}.{}.txt", info.name), info.explanation.to_string());
         }
@@ -30,7 +20,7 @@ fn expected() -> BTreeMap<String, String> {
 #[test]
 fn examples_compile_to_the_golden_files() {
     let folder = xtask::root().join("tests/golden");
-    let expected = expected();
+    let expected = expected(examples());
     assert!(expected.len() >= 12, "{} files", expected.len());
     if std::env::var_os("TILEWRIGHT_BLESS").is_some() {
         let _ = std::fs::remove_dir_all(&folder);
@@ -66,5 +56,5 @@ fn examples_compile_to_the_golden_files() {
 
 #[test]
 fn compiling_twice_gives_the_same_text() {
-    assert_eq!(expected(), expected());
+    assert_eq!(expected(examples()), expected(&compiled()));
 }

@@ -147,7 +147,8 @@ fn is_label(line: &str) -> bool {
     line.trim().starts_with(".L_") && line.trim().ends_with(':')
 }
 
-/// The loop with the most multiplications, of these the shortest: where it begins and ends in the lines.
+/// The shortest loop with products of tensor cores, since loops around it have them in iterations that are written out
+/// as well; else the loop with the most multiplications, of these the shortest: where it begins and ends in the lines.
 fn main_loop(lines: &[&str]) -> std::ops::Range<usize> {
     let products = |line: &&&str| multiplies(line) > 0;
     let back = |n: usize| {
@@ -156,8 +157,12 @@ fn main_loop(lines: &[&str]) -> std::ops::Range<usize> {
         Some(start..n + 1)
     };
     let loops = (0..lines.len()).filter_map(back);
-    let best = loops.max_by_key(|l| (lines[l.clone()].iter().filter(products).count(), usize::MAX - l.len()));
-    best.expect("a loop")
+    let all: Vec<_> = loops.collect();
+    let has_tensor_cores = |l: &&std::ops::Range<usize>| lines[(*l).clone()].iter().any(|line| line.contains("HGMMA"));
+    let of_tensor_cores = all.iter().filter(has_tensor_cores).min_by_key(|l| l.len());
+    let most =
+        |l: &&std::ops::Range<usize>| (lines[(*l).clone()].iter().filter(products).count(), usize::MAX - l.len());
+    of_tensor_cores.or_else(|| all.iter().max_by_key(most)).expect("a loop").clone()
 }
 
 /// Multiplications of a warp's instruction.

@@ -99,7 +99,8 @@ fn roles_that_fetch_are_assembled() {
     std::fs::remove_dir_all(&folder).expect("it is removed");
 }
 
-/// The instructions of the smallest loop of a listing that has products: from the label that a branch goes back to.
+/// The instructions of the smallest loop of a listing that has products, of warpgroups or of warps: from the label that
+/// a branch goes back to.
 fn main_loop(listing: &str) -> Vec<&str> {
     // Encodings stand between instructions.
     let lines: Vec<&str> = listing.lines().filter(|line| !line.trim_start().starts_with("/* 0x")).collect();
@@ -108,7 +109,7 @@ fn main_loop(listing: &str) -> Vec<&str> {
         let target = lines[n].split_once("`(")?.1.split_once(')')?.0;
         label(target).filter(|at| *at < n).map(|at| &lines[at..=n])
     });
-    let own = loops.filter(|inside| inside.iter().any(|line| line.contains("HGMMA"))).min_by_key(|inside| inside.len());
+    let own = loops.filter(|inside| inside.iter().any(|line| line.contains("MMA."))).min_by_key(|inside| inside.len());
     let own = own.unwrap_or_else(|| panic!("no loop:\n{listing}"));
     own.iter().copied().filter(|line| line.contains("/*")).collect()
 }
@@ -135,11 +136,15 @@ fn read_example(file: &str) -> String {
 
 /// The same of a kernel of an example.
 fn of_example(file: &str, name: &str) -> Option<String> {
-    let text = read_example(file);
+    machine_code(name, &ptx(&kernel_of(&read_example(file), name)))
+}
+
+/// The text of a kernel of an example.
+fn kernel_of(text: &str, name: &str) -> String {
     let from = text.find(&format!("kernel {name}(")).expect("a kernel");
     // A kernel ends at the brace in its own column.
     let length = text[from..].find("\n    }\n").expect("its end");
-    machine_code(name, &ptx(&text[from..from + length + "\n    }".len()]))
+    text[from..from + length + "\n    }".len()].to_owned()
 }
 
 fn ptx(source: &str) -> String {
@@ -156,18 +161,92 @@ fn products_follow_each_other() {
     let inside = main_loop(&listing);
     let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
     assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("IMAD.WIDE")), (4, 0, 0), "{inside:#?}");
-    assert!(inside.len() <= 39, "{} instructions: {inside:#?}", inside.len());
+    assert!(inside.len() <= 37, "{} instructions: {inside:#?}", inside.len());
 }
 
-/// What the parts of a split reduction begin with is no part of their addresses: the loop is that of the whole product,
-/// and twice the slot as a value of the warp.
+/// What the parts of a split reduction begin with is no part of their addresses, and a part of the terms by their
+/// number is never empty: the loop is that of the whole product, and both descriptors as values of the warp.
 #[test]
 fn parts_of_products_follow_each_other() {
-    let Some(listing) = of_example("gemm_variants.rs", "SplitK") else { return };
-    let inside = main_loop(&listing);
-    let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
-    assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("IMAD.WIDE")), (4, 2, 0), "{inside:#?}");
-    assert!(inside.len() <= 50, "{} instructions: {inside:#?}", inside.len());
+    let into = kernel_of(&read_example("gemm_variants.rs"), "SplitK");
+    let parts = "split k by 64 -> kt, ki;\n            split kt into 4 -> ks, ko;";
+    assert!(into.contains(parts), "{into}");
+    let by = into.replace(parts, "split k by 1024, 64 -> ks, ko, ki;");
+    for (name, source, most) in [("into", into, 40), ("by", by, 39)] {
+        let Some(listing) = machine_code(name, &ptx(&source)) else { return };
+        let inside = main_loop(&listing);
+        let count = |word: &str| inside.iter().filter(|line| line.contains(word)).count();
+        assert_eq!((count("HGMMA.64x256x16.F32.BF16"), count("R2UR"), count("REDUX")), (4, 0, 2), "{inside:#?}");
+        assert!(inside.len() <= most, "{name}: {} instructions: {inside:#?}", inside.len());
+    }
+}
+
+/// The main loop of every product of the examples: at most so many instructions, comparisons, other instructions that
+/// make predicates, and instructions of 64-bit addresses.
+///
+/// Where another role copies, there is the test of the loop, and in clusters that of the lanes that tell other blocks.
+/// The others have a reason.
+const MAIN_LOOPS: [(&str, [usize; 4]); 19] = [
+    ("Gemm", [37, 2, 0, 0]),
+    ("Residual", [38, 2, 0, 0]),
+    ("Scaled", [38, 2, 0, 0]),
+    ("Int8", [35, 2, 0, 0]),
+    ("Batched", [36, 1, 0, 0]),
+    ("SplitK", [40, 2, 0, 0]),
+    ("PingPong", [39, 1, 0, 0]),
+    // Terms run over three loops in each other, the first iteration of which is told by a comparison.
+    ("Convolve", [35, 2, 1, 0]),
+    // The warpgroup that multiplies copies as well, into two rings of three slots: each comes around by a comparison,
+    // one thread of the first warp copies, as long as there is something left, and each copy names its map by an
+    // address. The first products are asked whether they are.
+    ("Linear", [73, 8, 0, 3]),
+    ("Tuned", [73, 8, 0, 3]),
+    // Extremes that are infinite, where rows have no terms yet; descriptors of the second product are added to in 64
+    // bits, by two instructions.
+    ("Attention", [498, 5, 0, 7]),
+    ("Causal", [498, 5, 0, 7]),
+    ("Window", [601, 5, 0, 7]),
+    // As these, and copies by the warpgroup itself.
+    ("Decode", [344, 10, 1, 3]),
+    // Each column of a lane may be past the end of the vocabulary; and copies by the warpgroup itself.
+    ("CrossEntropy", [576, 94, 3, 2]),
+    // As these; and each score is compared with the largest so far, for its place.
+    ("TopOne", [843, 231, 3, 2]),
+    // Threads read the factor from memory, and test what they read.
+    ("Weights", [284, 17, 0, 0]),
+    // Threads fetch by `cp.async` to addresses of 64 bits, and test what they fetch.
+    ("Warps", [199, 28, 0, 4]),
+    ("ByWarps", [303, 15, 0, 6]),
+];
+
+#[test]
+fn main_loops_have_no_predicates() {
+    if tool("ptxas").and(tool("nvdisasm")).is_none() {
+        return;
+    }
+    let (mut met, mut wrong) = (0, Vec::new());
+    for path in xtask::kernels::files(&xtask::root().join("examples"), "rs").expect("the examples") {
+        for kernel in xtask::kernels::of_file(&path).unwrap_or_else(|e| panic!("{e}")) {
+            let (name, text) = (kernel.info.name.to_string(), kernel.info.ptx.text.to_string());
+            if !["wgmma.mma_async", "mma.sync"].iter().any(|product| text.contains(product)) {
+                continue;
+            }
+            let row = MAIN_LOOPS.iter().find(|row| row.0 == name).unwrap_or_else(|| panic!("{name} has no row"));
+            let Some(listing) = machine_code(&format!("loop_{name}"), &text) else { return };
+            let inside = main_loop(&listing);
+            let count =
+                |words: &[&str]| inside.iter().filter(|line| words.iter().any(|word| line.contains(word))).count();
+            let comparisons = count(&["SETP"]);
+            let others = count(&["PLOP3", "P2R", "R2P", "VOTE"]);
+            let found = [inside.len(), comparisons, others, count(&["IMAD.WIDE", ".X "])];
+            if found.iter().zip(row.1).any(|(found, most)| *found > most) {
+                wrong.push(format!("{name}: {found:?}, at most {:?}: {inside:#?}", row.1));
+            }
+            met += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(met, MAIN_LOOPS.len());
 }
 
 /// In the main loops of attention both products of a block are under way at one time, and of 64 scores a thread has

@@ -2,18 +2,12 @@
 //! here.
 
 use tilewright::{Device, EmulatorOptions};
-use tilewright_cli::source::SourceFile;
 use tilewright_cli::trial::Trial;
 
 /// Runs every kernel of an example with each list of sizes that its facts allow, some of them; the explanations.
 fn check(example: &str, sizes: &[&[i64]]) -> Vec<String> {
-    let path = xtask::root().join("examples").join(format!("{example}.rs"));
-    let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
-    let findings = source.findings();
-    assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);
     let mut explanations = Vec::new();
-    for found in source.kernels() {
-        let info = found.kernel.info.as_ref().expect("no error, so a kernel");
+    for info in crate::example(example) {
         // Kernels of one example may differ in how many sizes they have.
         let is_of_it = |dims: &&&[i64]| dims.len() == info.dims.len();
         let own: Vec<&[i64]> = sizes.iter().filter(is_of_it).copied().collect();
@@ -103,6 +97,17 @@ fn attention_variants() {
 fn cross_entropy() {
     // Sizes are N, V.
     check("cross_entropy", &[&[1, 1], &[70, 300], &[64, 128], &[3, 0]]);
+}
+
+#[test]
+fn top_one() {
+    // Sizes are N, V.
+    check("top_one", &[&[1, 1], &[70, 300], &[64, 128], &[0, 5]]);
+}
+
+#[test]
+fn online_norm() {
+    check("online_norm", &[&[1, 4], &[2, 36], &[1, 2048], &[3, 2052], &[0, 8]]);
 }
 
 #[test]

@@ -2,10 +2,14 @@
 //! statement can be missed without its notice.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
 
 use crate::support::Draw;
 use crate::with_first;
 use tilewright::kernel::algorithm::{Binary, Compare};
+use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::sizes;
 use tilewright_cli::source::SourceFile;
@@ -42,16 +46,29 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn kernels() -> Vec<(String, Compiled)> {
-    let mut all = Vec::new();
-    for path in files() {
-        let Ok(source) = SourceFile::read(&path.to_string_lossy()) else { continue };
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        all.extend(
-            source.kernels().map(|found| (format!("{stem}::{}", found.kernel.ast.name.text), found.kernel.clone())),
-        );
-    }
-    all
+/// A finished kernel, and what it is called.
+struct Named {
+    name: String,
+    info: KernelInfo,
+    entries: Vec<Entry>,
+}
+
+/// The kernels of these files, compiled once for all tests here. Never to be asked for first by a task of rayon, since
+/// its threads compile them.
+fn kernels() -> &'static [Named] {
+    static KERNELS: LazyLock<Vec<Named>> = LazyLock::new(|| {
+        let of_file = |path: &PathBuf| -> Vec<Named> {
+            let Ok(source) = SourceFile::read(&path.to_string_lossy()) else { return Vec::new() };
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let named = |kernel: &Compiled| {
+                let (name, entries) = (format!("{stem}::{}", kernel.ast.name.text), kernel.entries.clone());
+                kernel.info.clone().map(|info| Named { name, info, entries })
+            };
+            source.kernels().filter_map(|found| named(found.kernel)).collect()
+        };
+        files().par_iter().flat_map_iter(of_file).collect()
+    });
+    &KERNELS
 }
 
 /// Sizes to draw from: small ones, and some of whole tiles.
@@ -67,8 +84,7 @@ const GATHERS: [&str; 3] = ["cross_entropy::CrossEntropy", "corners::Embed", "en
 #[test]
 fn every_kernel_holds() {
     let (mut launches, mut quiet) = (0, Vec::new());
-    for (name, kernel) in kernels() {
-        let Some(info) = &kernel.info else { continue };
+    for Named { name, info, entries } in kernels() {
         let mut held = 0;
         let draws = || POOLS.iter().flat_map(|pool| (0..3).map(move |seed| (pool, seed)));
         for (budget, (pool, seed)) in [BUDGET, LARGE_BUDGET].into_iter().flat_map(|b| draws().map(move |d| (b, d))) {
@@ -78,14 +94,14 @@ fn every_kernel_holds() {
             let Some(given) = sizes::choose(info, pool, seed) else { continue };
             let dims = sizes::complete(info, &given).expect("complete");
             let launch = Launch::new(info, &dims).unwrap_or_else(|why| panic!("{name} {given:?}: {why:?}"));
-            for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
+            for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
                 let verdict = check(&entry.kernel, &launch, budget);
                 launches += 1;
                 let symbol = &entry.kernel.signature.name;
                 match verdict {
                     Verdict::Holds => held += 1,
                     Verdict::Exhausted => {}
-                    Verdict::Undecided(_) if GATHERS.contains(&&*name) => {}
+                    Verdict::Undecided(_) if GATHERS.contains(&name.as_str()) => {}
                     Verdict::Undecided(what) | Verdict::Violated(what) => {
                         panic!("{name}, {symbol}, {given:?}: {what}\n{}", entry.kernel)
                     }
@@ -93,7 +109,7 @@ fn every_kernel_holds() {
             }
         }
         if held == 0 {
-            quiet.push(name);
+            quiet.push(name.as_str());
         }
     }
     assert!(launches > 1000, "{launches}");
@@ -104,13 +120,12 @@ fn every_kernel_holds() {
 #[test]
 fn every_kernel_stores_what_the_algorithm_says() {
     let (mut launches, mut exhausted, mut held) = (0, 0, 0);
-    for (name, kernel) in kernels() {
-        let Some(info) = &kernel.info else { continue };
+    for Named { name, info, entries } in kernels() {
         for (seed, pool) in (0..).zip(POOLS) {
             let Some(given) = sizes::choose(info, pool, seed) else { continue };
             let dims = sizes::complete(info, &given).expect("complete");
             let launch = Launch::new(info, &dims).unwrap_or_else(|why| panic!("{name} {given:?}: {why:?}"));
-            for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
+            for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
                 launches += 1;
                 match check_values(&entry.kernel, &launch, &info.algorithm, seed, BUDGET) {
                     Verdict::Holds => held += 1,
@@ -131,11 +146,10 @@ fn every_kernel_stores_what_the_algorithm_says() {
 #[test]
 fn every_barrier_is_emitted_once() {
     let (mut barriers, mut other) = (0, Vec::new());
-    for (name, kernel) in kernels() {
-        let Some(info) = &kernel.info else { continue };
+    for Named { name, info, entries } in kernels() {
         let texts: Vec<&str> = info.ptx.text.split(".visible .entry ").skip(1).collect();
-        assert_eq!(texts.len(), kernel.entries.len(), "{name}");
-        for (entry, text) in kernel.entries.iter().zip(texts) {
+        assert_eq!(texts.len(), entries.len(), "{name}");
+        for (entry, text) in entries.iter().zip(texts) {
             assert!(text.starts_with(&format!("{}(", entry.kernel.signature.name)), "{name}");
             // Roles meet when all of them have ended.
             let is_one = |kind: &StatementKind| {
@@ -223,8 +237,8 @@ fn mistakes(kernel: &Kernel, draw: &mut Draw) -> Option<(String, Kernel)> {
 
 /// What the emulator finds wrong with an entry point in place of the first one: what the PTX's verifier refuses, a
 /// fault, a race, an output that is not the reference's. It knows nothing of the loop program or its checkers.
-fn found_by_emulator(compiled: &Compiled, first: &Kernel, dims: &[i64]) -> Option<String> {
-    let info = match with_first(compiled, first) {
+fn found_by_emulator(info: &KernelInfo, entries: &[Entry], first: &Kernel, dims: &[i64]) -> Option<String> {
+    let info = match with_first(info, entries, first) {
         Ok(info) => info,
         Err(error) => return Some(format!("no PTX: {error}")),
     };
@@ -239,67 +253,92 @@ fn found_by_emulator(compiled: &Compiled, first: &Kernel, dims: &[i64]) -> Optio
     Some(failure.chain(outputs).chain(report).collect::<Vec<_>>().join("; "))
 }
 
+/// What became of changes.
+#[derive(Default)]
+struct Tally {
+    tried: u64,
+    noticed: u64,
+    /// Noticed without data.
+    by_order: u64,
+    /// Those that nobody notices.
+    none: Vec<String>,
+    /// Those that only the emulator notices.
+    missed: Vec<String>,
+}
+
+impl Tally {
+    fn and(mut self, other: Tally) -> Tally {
+        self.tried += other.tried;
+        self.noticed += other.noticed;
+        self.by_order += other.by_order;
+        self.none.extend(other.none);
+        self.missed.extend(other.missed);
+        self
+    }
+}
+
+/// So many changes of the first entry point of a kernel.
+fn changed(Named { name, info, entries }: &Named, seed: u64, changes: u64) -> Tally {
+    // Sizes of several tiles, blocks and iterations along some axis: where there is one of each, many changes are none.
+    const LARGER: [&[i64]; 3] = [&[1, 3, 33, 96, 130], &[2, 3, 257, 300, 512], &[1, 2, 3, 1028, 2052, 4100]];
+    const WORK: u64 = 2 * BUDGET;
+    let mut tally = Tally::default();
+    let first = &entries[0];
+    // What is changed in one kernel does not depend on which others there are.
+    let n = name.bytes().fold(0_u64, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
+    let drawn = |entry: &Entry, dims: &[i64], nets: &'static [Net], seed: u64, work: u64| {
+        prove(info, std::slice::from_ref(entry), dims, Effort { nets, seed, work })
+    };
+    let say = |entry: &Entry, dims: &[i64], nets: &'static [Net]| drawn(entry, dims, nets, 1, WORK);
+    // The emulator takes the first entry point whose conditions hold: the changed one, at these sizes.
+    let is_right = |dims: &Vec<i64>| {
+        first.conditions.iter().all(|c| c.holds(dims) == Ok(true))
+            && say(first, dims, &[Net::Values]).is_ok_and(|t| t.held > 0 && t.undecided + t.exhausted == 0)
+    };
+    let pools = POOLS.iter().chain(&LARGER).flat_map(|pool| (0..2).map(move |seed| (pool, seed)));
+    let dims = pools.filter_map(|(pool, seed)| sizes::complete(info, &sizes::choose(info, pool, seed)?).ok());
+    let dims: Vec<Vec<i64>> = dims.filter(is_right).collect();
+    let mut draw = Draw::new(seed, n);
+    for _ in 0..40 * changes {
+        if tally.tried == changes || dims.is_empty() {
+            break;
+        }
+        let Some((what, mutant)) = mistakes(&first.kernel, &mut draw) else { continue };
+        if verify(&mutant).is_err() {
+            continue;
+        }
+        tally.tried += 1;
+        let changed = Entry { kernel: mutant, ..first.clone() };
+        let is_seen = |nets| dims.iter().any(|dims| say(&changed, dims, nets).map_or(true, |t| t.undecided > 0));
+        let in_order = is_seen(&[Net::Indices]);
+        tally.by_order += u64::from(in_order);
+        // What depends on data shows for some data, and threads that differ take more work.
+        let by_other_data = || {
+            let mut seeds = dims.iter().flat_map(|dims| (2..6).map(move |seed| (dims, seed)));
+            seeds.any(|(dims, seed)| {
+                drawn(&changed, dims, &[Net::Values], seed, 4 * WORK).map_or(true, |t| t.undecided > 0)
+            })
+        };
+        if in_order || is_seen(&[Net::Values]) || by_other_data() {
+            tally.noticed += 1;
+            continue;
+        }
+        match dims.iter().find_map(|dims| Some((dims, found_by_emulator(info, entries, &changed.kernel, dims)?))) {
+            Some((dims, why)) => tally.missed.push(format!("{name} {dims:?}: {what}: {why}")),
+            None => tally.none.push(format!("{name}: {what}")),
+        }
+    }
+    tally
+}
+
 /// A changed operand, a dropped predicate, a lost statement: what makes an output wrong on the emulator, or makes it
 /// find a fault there, the two checkers of the loop program find as well. What none of them finds is printed, as it
 /// changes nothing at these sizes: predicates that hold everywhere, sums with a zero, registers that no element is in.
 #[test]
 fn changes_that_the_emulator_notices_are_noticed() {
-    // Sizes of several tiles, blocks and iterations along some axis: where there is one of each, many changes are none.
-    const LARGER: [&[i64]; 3] = [&[1, 3, 33, 96, 130], &[2, 3, 257, 300, 512], &[1, 2, 3, 1028, 2052, 4100]];
-    const WORK: u64 = 2 * BUDGET;
     let (seed, changes) = crate::support::campaign("TILEWRIGHT_CHANGES", (77, 1));
-    let (mut tried, mut noticed, mut by_order) = (0, 0, 0);
-    let (mut none, mut missed) = (Vec::new(), Vec::new());
-    for (name, kernel) in kernels() {
-        let Some(info) = &kernel.info else { continue };
-        let first = &kernel.entries[0];
-        // What is changed in one kernel does not depend on which others there are.
-        let n = name.bytes().fold(0_u64, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
-        let drawn = |entry: &Entry, dims: &[i64], nets: &'static [Net], seed: u64, work: u64| {
-            prove(info, std::slice::from_ref(entry), dims, Effort { nets, seed, work })
-        };
-        let say = |entry: &Entry, dims: &[i64], nets: &'static [Net]| drawn(entry, dims, nets, 1, WORK);
-        // The emulator takes the first entry point whose conditions hold: the changed one, at these sizes.
-        let is_right = |dims: &Vec<i64>| {
-            first.conditions.iter().all(|c| c.holds(dims) == Ok(true))
-                && say(first, dims, &[Net::Values]).is_ok_and(|t| t.held > 0 && t.undecided + t.exhausted == 0)
-        };
-        let pools = POOLS.iter().chain(&LARGER).flat_map(|pool| (0..2).map(move |seed| (pool, seed)));
-        let dims = pools.filter_map(|(pool, seed)| sizes::complete(info, &sizes::choose(info, pool, seed)?).ok());
-        let dims: Vec<Vec<i64>> = dims.filter(is_right).collect();
-        let mut draw = Draw::new(seed, n);
-        let mut left = changes;
-        for _ in 0..40 * changes {
-            if left == 0 || dims.is_empty() {
-                break;
-            }
-            let Some((what, mutant)) = mistakes(&first.kernel, &mut draw) else { continue };
-            if verify(&mutant).is_err() {
-                continue;
-            }
-            left -= 1;
-            tried += 1;
-            let changed = Entry { kernel: mutant, ..first.clone() };
-            let is_seen = |nets| dims.iter().any(|dims| say(&changed, dims, nets).map_or(true, |t| t.undecided > 0));
-            let in_order = is_seen(&[Net::Indices]);
-            by_order += usize::from(in_order);
-            // What depends on data shows for some data, and threads that differ take more work.
-            let by_other_data = || {
-                let mut seeds = dims.iter().flat_map(|dims| (2..6).map(move |seed| (dims, seed)));
-                seeds.any(|(dims, seed)| {
-                    drawn(&changed, dims, &[Net::Values], seed, 4 * WORK).map_or(true, |t| t.undecided > 0)
-                })
-            };
-            if in_order || is_seen(&[Net::Values]) || by_other_data() {
-                noticed += 1;
-                continue;
-            }
-            match dims.iter().find_map(|dims| Some((dims, found_by_emulator(&kernel, &changed.kernel, dims)?))) {
-                Some((dims, why)) => missed.push(format!("{name} {dims:?}: {what}: {why}")),
-                None => none.push(format!("{name}: {what}")),
-            }
-        }
-    }
+    let each = kernels().par_iter().map(|kernel| changed(kernel, seed, changes));
+    let Tally { tried, noticed, by_order, none, missed } = each.reduce(Tally::default, Tally::and);
     let list = none.join("\n");
     println!(
         "{tried} changes, {noticed} noticed, {by_order} of them without data; {} change nothing:\n{list}",

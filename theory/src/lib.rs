@@ -15,6 +15,8 @@ pub mod layout;
 #[doc(hidden)]
 pub mod random;
 pub mod region;
+#[doc(hidden)]
+pub mod side_by_side;
 pub mod span;
 #[doc(hidden)]
 pub mod work;

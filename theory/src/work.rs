@@ -38,6 +38,13 @@ pub fn count(step: Step, times: u64) {
     });
 }
 
+/// Adds what another thread counted for this one.
+pub fn add(counts: [u64; Step::ALL.len()]) {
+    for ((step, _), times) in Step::ALL.into_iter().zip(counts) {
+        count(step, times);
+    }
+}
+
 /// How often this thread took each step since it began, in the order of [`Step::ALL`].
 pub fn counts() -> [u64; Step::ALL.len()] {
     COUNTS.with(|counts| counts.each_ref().map(Cell::get))

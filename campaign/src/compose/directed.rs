@@ -40,6 +40,9 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("online", &["online-sum"]),
     ("online-several", &["online", "online-sum"]),
     ("online-min", &["online", "online-sum"]),
+    ("online-squares", &["online", "online-sum"]),
+    ("online-choice", &["online", "online-sum"]),
+    ("online-place", &["online", "online-sum"]),
     ("both-ways", &["store", "tma"]),
     ("reduce-cluster", &["cluster"]),
     ("registers-cluster", &["cluster", "like", "reduce-cluster"]),
@@ -73,8 +76,9 @@ pub fn kernel(rng: &mut Rng, wanted: Pair) -> Kernel {
     let pair: BTreeSet<&str> = [wanted.0, wanted.1].into_iter().filter(drawn).collect();
     let (few, mut matches) = (*rng.pick(&[1, 2, 4, 8]), Vec::new());
     let mut best: Option<(usize, Kernel)> = None;
+    let follows = [wanted.0, wanted.1].iter().any(|f| f.starts_with("online"));
     for _ in 0..EQUATIONS {
-        let mut kernel = draw::kernel(rng);
+        let mut kernel = draw::kernel_with(rng, if follows { 90 } else { 10 });
         for _ in 0..SCHEDULES {
             kernel.launch.clear();
             kernel.units.clear();

@@ -40,30 +40,28 @@ pub mod shrink;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::lower::Entry;
 use tilewright_kernel::KernelInfo;
 
+use crate::cases::{each, lock, timed};
 use crate::compile::{Outcome, compile, message};
 use crate::proved::{WORK, proved, proved_large, values_of};
 use crate::rng::Rng;
-use ast::{Dims, Kernel, SIZES};
+use ast::{Dims, Kernel, SIZES, Tile};
 use execute::{Failure, Ran};
 use matrix::{Matrix, Pair};
 pub use products::case::{product, product_for};
 
-/// Longest time that one compilation may take.
+/// Longest time of the processor that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
-/// Longest time that one case may take before the process gives up on it.
+/// Longest time of the processor that one case may take before the process gives up on it.
 const CASE_TIME: Duration = Duration::from_secs(240);
 /// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure
 /// would be lost.
 const SHRINK_TIME: Duration = Duration::from_secs(90);
-/// Bytes that the process may hold: with more, some case takes memory without bound.
-const MEMORY: u64 = 6 << 30;
 /// Sizes for each accepted kernel.
 const SHAPES: usize = 3;
 /// The turn from whose sizes large ones are found.
@@ -117,7 +115,8 @@ const TILE_WORK: u64 = 6 * WORK;
 const TERMS: i64 = 1 << 19;
 
 /// Sizes of a product: the smallest ones, some within a tile, and some beyond it.
-fn sizes_of_product(kernel: &Kernel, tile: [i64; 3], turn: usize, rng: &mut Rng) -> Dims {
+fn sizes_of_product(kernel: &Kernel, of: Tile, turn: usize, rng: &mut Rng) -> Dims {
+    let Tile { iterations: tile, literal } = of;
     let mut wanted: [i64; 3] = tile.map(|tile| {
         let within = rng.range(1, tile);
         match turn {
@@ -135,8 +134,10 @@ fn sizes_of_product(kernel: &Kernel, tile: [i64; 3], turn: usize, rng: &mut Rng)
         (size.max(kernel.least[n]) + divides - 1) / divides * divides
     };
     let mut sizes: [i64; 3] = std::array::from_fn(|n| up(n, wanted[n]));
-    while sizes.iter().product::<i64>() > TERMS {
-        let longest = (0..3).max_by_key(|n| sizes[*n] / tile[*n].max(1)).unwrap_or(0);
+    let all = |sizes: &[i64; 3]| (0..3).map(|n| literal[n].unwrap_or(sizes[n])).product::<i64>();
+    while all(&sizes) > TERMS {
+        let lengths = (0..3).filter(|n| literal[*n].is_none());
+        let Some(longest) = lengths.max_by_key(|n| sizes[*n] / tile[*n].max(1)) else { break };
         let fewer = up(longest, sizes[longest] / 2);
         if fewer == sizes[longest] {
             break;
@@ -194,10 +195,9 @@ fn gist(report: &str) -> String {
 /// Compiles a kernel and runs it; `seed` decides sizes and data.
 pub fn check(kernel: &Kernel, seed: u64) -> Report {
     let mut report = Report::default();
-    let start = Instant::now();
-    let outcome = compile(&kernel.to_string());
-    if start.elapsed() > COMPILE_TIME {
-        report.failure = Some(("slow".to_owned(), format!("{:?}", start.elapsed())));
+    let (outcome, used) = timed(|| compile(&kernel.to_string()));
+    if used > COMPILE_TIME {
+        report.failure = Some(("slow".to_owned(), format!("{used:?}")));
     }
     match outcome {
         Outcome::NotTokens => report.failure = Some(("not-tokens".to_owned(), String::new())),
@@ -252,18 +252,6 @@ fn run(kernel: &Kernel, info: &KernelInfo, entries: &[Entry], seed: u64, report:
         }
     }
     Ok(())
-}
-
-/// Bytes of memory that the process holds, where the system tells (Linux): pages of 4 KiB, the second number of
-/// `/proc/self/statm`.
-fn resident() -> u64 {
-    let told = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = told.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0_u64);
-    pages * 4096
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The kernel of a case, and what decides its sizes and data.
@@ -377,48 +365,7 @@ type Of<'a> = &'a (dyn Fn(u64) -> Family + Sync);
 
 fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>) {
     let shown = |index| of(index).case(seed, index).0.to_string();
-    each(seed, (first, count), &shown, &|index| one(seed, index, of(index), summary));
-}
-
-/// Does something with each case, in parallel; ends the process where one takes too long, or too much memory.
-fn each(seed: u64, (first, count): (u64, u64), shown: &(dyn Fn(u64) -> String + Sync), one: &(dyn Fn(u64) + Sync)) {
-    let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(100));
-                let hung =
-                    lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
-                if let Some(index) = hung {
-                    eprintln!("seed {seed} case {index} does not end:\n{}", shown(index));
-                    std::process::exit(3);
-                }
-                if resident() > MEMORY {
-                    for index in lock(&running).keys() {
-                        eprintln!("seed {seed} case {index} may hold it:\n{}", shown(*index));
-                    }
-                    eprintln!("more than {} GiB of memory", MEMORY >> 30);
-                    std::process::exit(3);
-                }
-            }
-        });
-        let next = AtomicU64::new(first);
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= first + count {
-                    return;
-                }
-                lock(&running).insert(index, Instant::now());
-                one(index);
-                lock(&running).remove(&index);
-            }
-        };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|inner| (0..workers).for_each(|_| drop(inner.spawn(work))));
-        done.store(true, Ordering::Relaxed);
-    });
+    each(seed, (first, count), CASE_TIME, &shown, &|index| one(seed, index, of(index), summary));
 }
 
 fn one(seed: u64, index: u64, family: Family, summary: &Mutex<Summary>) {

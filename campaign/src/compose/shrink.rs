@@ -129,7 +129,7 @@ fn retype(kernel: &mut Kernel, ty: Type) {
 
 fn of_type(condition: &mut Cond, ty: Type) {
     match condition {
-        Cond::Value(of, ..) => *of = ty,
+        Cond::Value(of, ..) | Cond::Alike(of, ..) => *of = ty,
         Cond::And(a, b) | Cond::Or(a, b) => {
             of_type(a, ty);
             of_type(b, ty);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use tilewright_emulator::trace::SharedPlace;
 
 use super::replay::Times;
@@ -14,20 +15,21 @@ fn example(name: &str) -> SourceFile {
     SourceFile::read(&path.to_string_lossy()).expect("an example")
 }
 
-fn examples() -> Vec<(String, SourceFile)> {
+fn examples() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).expect("examples").flatten().map(|e| e.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "rs"));
     paths.sort();
-    let name = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    paths.iter().map(|p| (name(p), SourceFile::read(&p.to_string_lossy()).expect("an example"))).collect()
+    paths
 }
 
-/// A scene of each kernel of the examples, at sizes that its facts admit and without sizes.
-fn each_scene(mut look: impl FnMut(&str, Found<'_>, &Scene<'_>)) {
-    let mut count = 0;
-    for (example, file) in examples() {
-        for found in file.kernels() {
+/// Looks at a scene of each kernel of the examples, at sizes that its facts admit and without sizes; all that was
+/// counted.
+fn each_scene(look: impl Fn(&str, &Scene<'_>) -> usize + Sync) -> usize {
+    let of_file = |path: &PathBuf| {
+        let (mut scenes, mut counted) = (0, 0);
+        let example = path.file_stem().unwrap_or_default().to_string_lossy();
+        for found in SourceFile::read(&path.to_string_lossy()).expect("an example").kernels() {
             let info = found.kernel.info.as_ref().expect("a finished kernel");
             // Small ones, if the facts admit them.
             let pools: [&[i64]; 3] = [&[1, 4, 8, 64, 100, 128, 200, 256], &[8, 512, 1024, 4096], &[1 << 14]];
@@ -38,12 +40,16 @@ fn each_scene(mut look: impl FnMut(&str, Found<'_>, &Scene<'_>)) {
             for dims in [&dims[..], &[]] {
                 let scene = scene(found, dims).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert_eq!(scene.untraced, None, "{name}");
-                look(&name, found, &scene);
-                count += 1;
+                counted += look(&name, &scene);
+                scenes += 1;
             }
         }
-    }
-    assert!(count > 80, "{count} scenes");
+        (scenes, counted)
+    };
+    let of_all: Vec<(usize, usize)> = examples().par_iter().map(of_file).collect();
+    let scenes: usize = of_all.iter().map(|of| of.0).sum();
+    assert!(scenes > 80, "{scenes} scenes");
+    of_all.iter().map(|of| of.1).sum()
 }
 
 fn file(text: &str) -> SourceFile {
@@ -62,8 +68,7 @@ fn first<'a>(file: &'a SourceFile, dims: &str) -> Scene<'a> {
 /// twice. What is said of buffers, requests and holes is what counting gives.
 #[test]
 fn every_example_is_drawn() {
-    let mut swizzled = 0;
-    each_scene(|name, _, scene| {
+    let swizzled = each_scene(|name, scene| {
         let canvas = page(scene, &[]).0;
         let width = canvas.width();
         for (n, (bounds, text)) in canvas.texts().iter().enumerate() {
@@ -85,7 +90,7 @@ fn every_example_is_drawn() {
         buffers_are_apart(name, scene);
         requests_take_what_is_said(name, scene);
         holes_are_those_of_enumeration(name, scene);
-        swizzled += scene.stages.iter().flat_map(|s| &s.copies).filter(|c| c.swizzle.is_some()).count();
+        scene.stages.iter().flat_map(|s| &s.copies).filter(|c| c.swizzle.is_some()).count()
     });
     assert!(swizzled > 20, "{swizzled} copies with a swizzle");
 }

@@ -34,22 +34,19 @@ const TRIED_POINTS: usize = 32;
 /// Bytes of padding up to which layouts are tried: all banks once.
 const PADDING: i128 = 128;
 
-/// Counts the cycles of every access of a buffer, and warns of those that take at least twice as long as they would
-/// without conflicts.
-pub fn find(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
+/// Counts the cycles of every access of a buffer, for each stage, and warns of those that take at least twice as long
+/// as they would without conflicts.
+pub fn find(program: &Program, facts: &Facts, analysed: &[Analysed], diags: &mut Diagnostics) -> Vec<Vec<Use>> {
     let kernel = Around { program, dims: facts.dims(), stages: analysed };
-    let mut uses: Vec<(usize, Use)> = Vec::new();
+    let mut of_stages: Vec<Vec<Use>> = analysed.iter().map(|_| Vec::new()).collect();
     for (at, host) in kernel.stages.iter().enumerate() {
-        for staged in &host.staged {
-            uses.extend(kernel.of_copy(at, staged, diags));
-        }
-        if host.stage.place == Place::Shared {
-            uses.extend(kernel.of_stage(at, diags));
+        let copies = host.staged.iter().flat_map(|staged| kernel.of_copy(at, staged, diags)).collect::<Vec<_>>();
+        let own = if host.stage.place == Place::Shared { kernel.of_stage(at, diags) } else { Vec::new() };
+        for (by, found) in copies.into_iter().chain(own) {
+            of_stages[by].push(found);
         }
     }
-    for (at, found) in uses {
-        analysed[at].banks.push(found);
-    }
+    of_stages
 }
 
 /// The kernel.

@@ -13,3 +13,18 @@ pub mod count;
 pub mod sectors;
 #[cfg(test)]
 mod tests;
+
+use crate::diag::Diagnostics;
+use crate::extent::Facts;
+use crate::plan::Analysed;
+use crate::plan::cycles::Use;
+use crate::program::Program;
+
+/// How each stage uses banks, and what is worth saying of speed.
+pub fn find(program: &Program, facts: &Facts, analysed: &[Analysed], has_roles: bool) -> (Vec<Vec<Use>>, Diagnostics) {
+    let mut found = Diagnostics::new();
+    let uses = conflicts::find(program, facts, analysed, &mut found);
+    sectors::find(program, facts, analysed, &mut found);
+    alone::find(program, analysed, has_roles, &mut found);
+    (uses, found)
+}

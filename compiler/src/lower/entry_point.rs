@@ -44,11 +44,11 @@ pub(super) struct Variant {
     pub trip_bytes: u64,
 }
 
-/// Lowers an entry point. `earlier` is where the one before it has its barriers.
+/// The loop nests of an entry point. Its accesses have no order yet, which [`complete`] gives them.
 ///
 /// # Errors
 /// What an earlier room let through although it cannot be built.
-pub(super) fn entry(of: Input<'_>, variant: Variant, name: String, earlier: &mut Placement) -> Result<Kernel, Defect> {
+pub(super) fn nests(of: Input<'_>, variant: Variant, name: String) -> Result<Kernel, Defect> {
     let Input { program, facts, stages, roles, .. } = of;
     let of_stages = grid_reduce::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
     let counts = of_stages.iter().map(|own| own.len() as u16);
@@ -88,8 +88,26 @@ pub(super) fn entry(of: Input<'_>, variant: Variant, name: String, earlier: &mut
         }
         builder.end_roles();
     }
-    let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
-    ordered(of, kernel, earlier)
+    builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))
+}
+
+/// An entry point from its nests. `earlier` is where the one before it has its barriers.
+///
+/// # Errors
+/// As [`nests`].
+pub(super) fn complete(
+    of: Input<'_>,
+    variant: Variant,
+    nests_of: Kernel,
+    earlier: &mut Placement,
+) -> Result<Kernel, Defect> {
+    let name = nests_of.signature.name.clone();
+    let kernel = ordered(of, nests_of, earlier)?;
+    if kernel.shared_map().bytes <= SHARED_BYTES {
+        return Ok(kernel);
+    }
+    // One accumulator at a time.
+    ordered(of, nests(of, Variant { trip_bytes: 0, ..variant }, name)?, earlier)
 }
 
 /// What an entry point takes.

@@ -63,6 +63,7 @@ pub use grid_reduce::blocks;
 use tilewright_kernel::info::{Argument, ParameterKind, Workspace};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 use tilewright_kernel::tensor_map::ENCODED_BYTES;
+use tilewright_theory::side_by_side::both;
 
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Kernel, Type};
@@ -70,7 +71,7 @@ use crate::plan::Analysed;
 use crate::plan::staged::Staged;
 use crate::program::Program;
 use crate::schedule::{Mma, Role};
-use crate::target::{SHARED_BYTES, SHARED_BYTES_OF_THREAD};
+use crate::target::SHARED_BYTES_OF_THREAD;
 
 /// An entry point and when it is correct.
 #[derive(Clone, Debug)]
@@ -153,24 +154,27 @@ pub fn lower(
     // Without tensor cores readers compute the terms of products.
     let has_product = |s: &Analysed| s.stage.product.as_ref().is_some_and(Mma::is_async);
     let is_staged = stages.iter().any(|s| !s.staged.is_empty() || has_product(s));
-    let mut placement = Placement::default();
-    let mut build = |name: String, index: Type, staged: bool| {
-        let mut entry = |trip_bytes| {
-            let variant = Variant { index, staged, trip_bytes };
-            entry_point::entry(of, variant, name.clone(), &mut placement)
-        };
-        let mut kernel = entry(u64::from(threads) * SHARED_BYTES_OF_THREAD)?;
-        if kernel.shared_map().bytes > SHARED_BYTES {
-            // One accumulator at a time.
-            kernel = entry(0)?;
-        }
-        Ok::<Kernel, Defect>(kernel)
-    };
+    let variant = |index, staged| Variant { index, staged, trip_bytes: u64::from(threads) * SHARED_BYTES_OF_THREAD };
+    let (narrowest, widest) = (variant(Type::I32, is_staged), variant(Type::I64, false));
+    let wide_of = || index_width::wide(program, facts, stages);
+    let last_name = format!("{name}_64");
+    // Where sizes have no limit there is an entry point for all of them, which is made at the same time.
+    let is_limited = narrow.as_ref().is_none_or(Vec::is_empty);
+    let (first, (wide, last)) = both(
+        are_worth_a_thread(stages),
+        || narrow.as_ref().map(|_| entry_point::nests(of, narrowest, name.clone())).transpose(),
+        || match is_limited {
+            true => (None, None),
+            false => (Some(wide_of()), entry_point::nests(of, widest, last_name.clone()).ok()),
+        },
+    );
+    let (first, mut last, mut placement) = in_order(of, first?.zip(Some(narrowest)), last.zip(Some(widest)))?;
+    let mut build =
+        |name, variant| entry_point::complete(of, variant, entry_point::nests(of, variant, name)?, &mut placement);
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| grid_reduce::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
-    let mut in_32_bits = |name: String, staged: bool, narrow: &[Expr], more: &[Constraint]| {
-        let kernel = build(name, Type::I32, staged)?;
+    let in_32_bits = |kernel: Kernel, staged: bool, narrow: &[Expr], more: &[Constraint]| {
         let own = without_offsets.as_ref().filter(|_| staged).and_then(|needed| {
             let addressed = index_width::addressed(&kernel);
             let offsets = offsets.iter().filter(|(parameter, _)| addressed.contains(parameter));
@@ -179,40 +183,35 @@ pub fn lower(
         });
         let by_coordinates = own.is_some();
         let own = own.unwrap_or_else(|| narrow.to_vec());
-        let needed = index_width::needed(facts, own, &width::needed(&kernel, &blocks));
-        let conditions = needed.and_then(|needed| {
-            let mut conditions = index_width::conditions(program, facts, &needed)?;
-            if by_coordinates {
-                conditions.extend(index_width::reachable(program, facts, stages, &needed)?);
-            }
-            Some(conditions)
-        });
-        let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
-        Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
+        let needed = index_width::needed(facts, own, &width::needed(&kernel, &blocks))?;
+        let mut conditions = index_width::conditions(program, facts, &needed)?;
+        if by_coordinates {
+            conditions.extend(index_width::reachable(program, facts, stages, &needed)?);
+        }
+        let is_any = conditions.is_empty();
+        Some((is_any, Entry { kernel, conditions: [conditions, more.to_vec()].concat(), staged }))
     };
     // Elsewhere every thread reads the tensor.
     let filled = if is_staged { index_width::filled(program, facts, stages) } else { Vec::new() };
-    let first = match &narrow {
-        Some(narrow) => in_32_bits(name.clone(), is_staged, narrow, &filled)?,
-        None => None,
-    };
     let mut is_left = true;
-    if let Some((is_any, entry)) = first {
+    if let (Some(kernel), Some(narrow)) = (first, &narrow)
+        && let Some((is_any, entry)) = in_32_bits(kernel, is_staged, narrow, &filled)
+    {
         entries.push(entry);
         is_left = !is_any;
     }
-    let wide_of = || index_width::wide(program, facts, stages);
-    let mut wide = if is_left { wide_of() } else { None };
+    let mut wide = if is_left { wide.unwrap_or_else(wide_of) } else { None };
     // Sizes of 0 are left to 64-bit indices where these are there for all sizes: nobody waits for such a launch.
     let has_all = wide.as_ref().is_some_and(Vec::is_empty);
     if let (Some(narrow), false, false, false) = (&narrow, entries.is_empty(), filled.is_empty(), has_all) {
-        let plain = in_32_bits(format!("{name}_plain"), false, narrow, &[])?;
+        let kernel = build(format!("{name}_plain"), variant(Type::I32, false))?;
+        let plain = in_32_bits(kernel, false, narrow, &[]);
         is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
         wide = wide.or_else(|| is_left.then(wide_of).flatten());
         entries.extend(plain.map(|(_, entry)| entry));
     }
-    let mut last = format!("{name}_64");
     // Where no other entry point has the copies, this one does.
+    let mut name = last_name;
     if let Some(wide) = &wide
         && is_staged
         && entries.is_empty()
@@ -220,13 +219,47 @@ pub fn lower(
         let reachable = index_width::reachable(program, facts, stages, &[]).ok_or(UNSIZED)?;
         is_left = !filled.is_empty() || !reachable.is_empty();
         let conditions = [filled, reachable, wide.clone()].concat();
-        let plain = format!("{last}_plain");
-        let kernel = build(std::mem::replace(&mut last, plain), Type::I64, true)?;
+        let plain = format!("{name}_plain");
+        last = None;
+        let kernel = build(std::mem::replace(&mut name, plain), variant(Type::I64, true))?;
         entries.push(Entry { kernel, conditions, staged: true });
     }
     if let Some(conditions) = wide.filter(|_| is_left) {
-        let kernel = build(last, Type::I64, false)?;
+        let kernel = last.map_or_else(|| build(name, widest), Ok)?;
         entries.push(Entry { kernel, conditions, staged: false });
     }
     Ok(entries)
+}
+
+/// Whether two entry points take so long that a thread is worth its time: not those of one equation on elements.
+fn are_worth_a_thread(stages: &[Analysed]) -> bool {
+    stages.len() > 1
+}
+
+/// The nests of an entry point, whose accesses have no order yet.
+type Unordered = (Kernel, Variant);
+
+/// The narrowest and the widest entry point in order, as far as they are there, and where the last of them has its
+/// barriers. Nothing is said of what is wrong with the widest one, which may not be needed.
+fn in_order(
+    of: Input<'_>,
+    first: Option<Unordered>,
+    last: Option<Unordered>,
+) -> Result<(Option<Kernel>, Option<Kernel>, Placement), Defect> {
+    let complete = |nests: Option<Unordered>, placement: &mut Placement| {
+        nests.map(|(kernel, variant)| entry_point::complete(of, variant, kernel, placement)).transpose()
+    };
+    let is_one = first.as_ref().zip(last.as_ref()).is_some_and(|((a, _), (b, _))| barrier_placement::does_as(a, b));
+    let mut placement = Placement::default();
+    if is_one {
+        // What does the same has the same barriers.
+        let first = complete(first, &mut placement)?;
+        return Ok((first, complete(last, &mut placement).ok().flatten(), placement));
+    }
+    let (first, last) = both(
+        are_worth_a_thread(of.stages),
+        || complete(first, &mut Placement::default()),
+        || complete(last, &mut placement),
+    );
+    Ok((first?, last.ok().flatten(), placement))
 }

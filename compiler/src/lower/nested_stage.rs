@@ -223,6 +223,9 @@ impl<'a> Nest<'a, '_> {
         self.begin_fetched(point, k, &fetched);
         // What blocks share comes as early as it can: the rest is for the last of them.
         let shared = computed.iter().copied().find(|at| self.around.stages[*at].stage.arrives());
+        // Another role has nothing to do after it, nor has who passes the tile by.
+        let Around { stages, role, passes, .. } = self.around;
+        let is_own = |at: usize| !passes && (role.is_none() || stages[at].stage.role == role);
         let (first, rest): (Vec<usize>, Vec<usize>) =
             computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
         for at in first.into_iter().chain(rest) {
@@ -237,11 +240,12 @@ impl<'a> Nest<'a, '_> {
                 Some(role) => self.instance_of_role(point, at, role),
                 None => self.instance(point, at),
             }
-            self.around.turns.inspect(|turns| turns.hand_on(self.b, at));
+            // What blocks share hands it on before the arrival: see `Nest::reduce`.
+            if !(shared == Some(at) && is_own(at)) {
+                self.around.turns.inspect(|turns| turns.hand_on(self.b, at));
+            }
             self.follow_extreme(point, k, at);
         }
-        // Another role has nothing to do after it.
-        let is_own = |at: usize| self.around.role.is_none() || self.around.stages[at].stage.role == self.around.role;
         shared.is_some_and(is_own)
     }
 

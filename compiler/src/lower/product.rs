@@ -2,7 +2,7 @@
 //! follows is about warpgroups.
 //!
 //! Inside the loops around a tile, each warpgroup starts the products of all its tiles and of all steps along k as one
-//! group, and waits for it, or for the one before it (`inflight(1)`):
+//! group, and waits for it, or for the one that many before it (`inflight(n)`):
 //!
 //! ```text
 //! for each step, tile of rows, tile of columns: variables += a · b
@@ -23,7 +23,7 @@ use super::stage::{Nest, Point};
 use super::staging::Copy;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Factor, Matrix, MmaSync, Range, Type, ValueId, VariableId, Wgmma};
+use crate::kernel_ir::{Factor, Matrix, MmaSync, Range, ValueId, VariableId, Wgmma};
 use crate::lower::nested_stage::Kept;
 use crate::plan::Analysed;
 use crate::plan::product::{self as plan, Operand, Product};
@@ -98,18 +98,28 @@ impl Nest<'_, '_> {
     fn is_behind_first(&mut self, point: &Point) -> ValueId {
         let inside = self.stage.product.as_ref().map_or_else(Vec::new, Mma::serial);
         let axes: Vec<AxisId> = self.sequence[self.split..].iter().copied().filter(|a| !inside.contains(a)).collect();
+        let is_of_terms = |a: &AxisId| self.stage.domain.axes[*a].kind == AxisKind::Reduction;
+        let axes: Vec<AxisId> = axes.into_iter().filter(is_of_terms).collect();
+        // The first iteration is written out, so that nothing is asked in the others. Of loops in each other that would
+        // be every one of them a second time. Where threads copy for themselves, the copies of that iteration hide from
+        // the assembler that lanes agree, and descriptors would move between registers in the others.
+        let only = axes.len() == 1 && self.around.role.is_some();
         let mut any = self.b.bool_literal(false);
-        for axis in axes.into_iter().filter(|a| self.stage.domain.axes[*a].kind == AxisKind::Reduction) {
+        for axis in axes {
             let Some(value) = point.values[axis] else { continue };
-            let zero = self.b.index_literal(self.index, 0);
-            let later = self.b.index_compare(Compare::Ne, value, zero);
+            let number = self.b.index_literal(self.index, i64::from(only));
+            let at = self.iteration_at(axis, number);
+            let later = match only {
+                true => self.b.cut_loop(value, at),
+                false => self.b.index_compare(Compare::Ne, value, at),
+            };
             any = self.b.or(any, later);
         }
         any
     }
 
     /// Whether a loop has an iteration for all sizes that an entry point with copies is for.
-    fn is_never_empty(&self, axis: AxisId) -> bool {
+    pub(super) fn is_never_empty(&self, axis: AxisId) -> bool {
         let (facts, one) = (self.facts, Expr::constant(1));
         let mut system = facts.residue_system();
         let sizes = self.stage.program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
@@ -120,11 +130,10 @@ impl Nest<'_, '_> {
         system.is_infeasible()
     }
 
-    /// Whether the slots of a copy inside `k` loops are handed back an iteration later: products read it, or a copy
-    /// that shares its slots, and are under way till then.
+    /// Whether the slots of a copy inside `k` loops are handed back iterations later: products read it, or a copy that
+    /// shares its slots, and are under way till then.
     pub(super) fn is_late(&self, copy: &Copy<'_>, k: usize) -> bool {
-        let late = self.stage.product.as_ref().is_some_and(|mma| mma.inflight > 0);
-        let (true, Some(product)) = (late && !self.is_slice(), self.product) else { return false };
+        let (true, Some(product)) = (self.under_way() > 0 && !self.is_slice(), self.product) else { return false };
         let is_read = |staged: &Staged| product.operands().any(|operand| operand.is_in(staged));
         let here = self.copies.iter().filter(|other| other.staged.attach.loops == k);
         here.filter(|other| other.buffer == copy.buffer || other.shares_slots_with(copy))
@@ -133,25 +142,33 @@ impl Nest<'_, '_> {
 
     /// Whether the slots of the stage with a position, which stands inside `k` loops, are handed back so.
     pub(super) fn is_read_late(&self, at: usize, k: usize) -> bool {
-        let late = self.stage.product.as_ref().is_some_and(|mma| mma.inflight > 0) && !self.is_slice();
+        let late = self.under_way() > 0 && !self.is_slice();
         let is_read = || self.product.is_some_and(|product| product.written().any(|written| written == at));
         late && is_read() && self.children.contains(&(at, k))
     }
 
-    /// Hands the slot of the last iteration back, of so many, whose products are over; the present one is that of the
-    /// loop around.
+    /// Hands the slot of an earlier iteration back, of so many slots: the latest one whose products are over. The
+    /// present one is that of the loop around, and as many groups before it are under way as the product says.
     pub(super) fn release_late(&mut self, (pipeline, ring): (&Pipeline, u32), point: &Point, k: usize, slot: ValueId) {
-        let Some(now) = k.checked_sub(1).and_then(|k| point.values[self.sequence[k]]) else { return };
-        let zero = self.b.index_literal(self.index, 0);
-        let has_last = self.b.index_compare(Compare::Ne, now, zero);
-        self.b.begin_if(has_last);
-        let last = pipeline.slot_after(self.b, slot, ring - 1);
-        pipeline.release(self.b, last);
+        let behind = self.under_way();
+        let Some(axis) = k.checked_sub(1).map(|k| self.sequence[k]) else { return };
+        let Some(now) = point.values[axis] else { return };
+        let first = self.b.index_literal(self.index, behind.into());
+        let first = self.iteration_at(axis, first);
+        let is_over = self.b.cut_loop(now, first);
+        self.b.begin_if(is_over);
+        let over = pipeline.slot_after(self.b, slot, ring - behind);
+        pipeline.release(self.b, over);
         self.b.end_if();
     }
 
+    /// How many groups of the stage's products stay under way.
+    fn under_way(&self) -> u32 {
+        self.stage.product.as_ref().map_or(0, |mma| mma.inflight)
+    }
+
     /// After the loop at position `k`, which has so many iterations: waits for its last products, and hands the last
-    /// slots back.
+    /// slots back, one for each group that may be under way.
     pub(super) fn end_products(&mut self, k: usize, count: ValueId) {
         if self.product.is_none() {
             return;
@@ -165,15 +182,18 @@ impl Nest<'_, '_> {
             return;
         }
         self.b.wgmma_wait_group(0);
-        let zero = self.b.index_literal(self.index, 0);
-        let any = self.b.index_compare(Compare::Lt, zero, count);
-        self.b.begin_if(any);
-        for (pipeline, ring) in &late {
-            let slot = pipeline.slot(self.b);
-            let last = pipeline.slot_after(self.b, slot, ring - 1);
-            pipeline.release(self.b, last);
+        // The oldest first. There may be fewer iterations than groups that could be under way.
+        for behind in (1..=self.under_way()).rev() {
+            let before = self.b.index_literal(self.index, i64::from(behind) - 1);
+            let any = self.b.index_compare(Compare::Lt, before, count);
+            self.b.begin_if(any);
+            for (pipeline, ring) in &late {
+                let slot = pipeline.slot(self.b);
+                let last = pipeline.slot_after(self.b, slot, ring - behind);
+                pipeline.release(self.b, last);
+            }
+            self.b.end_if();
         }
-        self.b.end_if();
     }
 
     /// The first of the accumulators of a tile, if they are in a row.
@@ -221,16 +241,13 @@ impl Nest<'_, '_> {
             (held.buffer, held.slot, held.offset_in_slot(self.b, &indices, self.index, Swizzle::None))
         };
         // Where the last block of each tile goes on alone, the assembler takes what is carried from tile to tile for
-        // another value in each lane, and descriptors would move between registers in each iteration.
-        let slot = match self.stage.arrives() && self.around.tile.is_some() && self.b.ty(slot) == Type::I32 {
-            true => self.b.of_warp(slot),
-            false => slot,
-        };
+        // another value in each lane.
+        let told = self.stage.arrives() && self.around.tile.is_some();
         let most = i64::from(self.b.kernel().buffers[buffer.index()].elements);
         if self.b.kernel().index_literal(offset).is_none() {
             self.b.assume(offset, Range::new(0, most - 1));
         }
-        Some(Matrix { buffer, slot, offset, across, leading, stride, swizzle })
+        Some(Matrix { buffer, slot, offset, across, leading, stride, swizzle, told })
     }
 
     /// The variables that hold a tile of a factor, in the order of the instruction's registers.

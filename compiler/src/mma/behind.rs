@@ -18,7 +18,9 @@ use crate::schedule::Mma;
 pub(super) fn plan(all: &[Analysed], at: usize, mma: &Mma, product: &Product) -> Result<Behind, ProductProblem> {
     let stage = &all[at].stage;
     let rewritten = |factor: usize| ProductProblem::Rewritten(all[factor].stage.name.clone());
-    let [Factor::Held(left), Factor::Shared(right)] = &product.factors else { return Err(ProductProblem::Alone) };
+    let [Factor::Held(left), Factor::Shared(right)] = &product.factors else {
+        return Err(ProductProblem::Alone(mma.inflight));
+    };
     let mut passes = stage.program.online.iter().filter_map(|online| online.blocks.as_ref());
     let goes_on = passes.any(|blocks| usize::from(blocks.product) == stage.equation);
     let (true, Some(place)) = (goes_on && mma.is_async(), &stage.attach) else { return Err(rewritten(left.stage)) };
@@ -48,6 +50,7 @@ pub(super) fn plan(all: &[Analysed], at: usize, mma: &Mma, product: &Product) ->
         |staged: &&Staged| staged.role.is_some() && staged.role != stage.role && consumers(all, staged) == [at];
     let copy = around.staged.iter().find(|staged| right.is_in(staged) && staged.attach.leaf == place.leaf);
     match copy.filter(is_handed) {
+        Some(_) if stage.role.is_some() && mma.inflight > 1 => Err(ProductProblem::Blocks(mma.inflight)),
         Some(_) if stage.role.is_some() => Ok(Behind { first, factor: left.stage }),
         _ => Err(ProductProblem::NotHanded(right.copy.clone())),
     }

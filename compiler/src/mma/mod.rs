@@ -22,7 +22,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{IndexId, Value, ValueId};
 
 use crate::diag::codes::{
-    ManyProducts, NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads,
+    ManyProducts, NoSuchProduct, OperandPlace, OperandProblem, ProductHoles, ProductProblem, ProductThreads, Ring,
 };
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
@@ -198,9 +198,17 @@ fn product(
     let product = Product { factors, types, columns };
     // One that reads registers may be a block behind, which is found when all are known.
     if mma.inflight > 0 && product.held().next().is_none() {
-        let ahead: Vec<Option<bool>> = product.operands().map(|o| is_ahead((all, at), mma, o)).collect();
-        if !ahead.contains(&Some(true)) || ahead.contains(&Some(false)) {
-            let problem = ProductProblem::Alone;
+        let ahead: Vec<Ahead> = product.operands().map(|operand| ahead((all, at), mma, operand)).collect();
+        let short = |ahead: &Ahead| if let Ahead::Short(ring) = ahead { Some(ring.clone()) } else { None };
+        let mut short: Vec<Ring> = ahead.iter().filter_map(short).collect();
+        // Edits are in the order of the source.
+        short.sort_by_key(|ring| ring.slots);
+        let problem = if ahead.contains(&Ahead::Not) || ahead.iter().all(|ahead| *ahead == Ahead::Stays) {
+            Some(ProductProblem::Alone(mma.inflight))
+        } else {
+            (!short.is_empty()).then_some(ProductProblem::Short(mma.inflight, short))
+        };
+        if let Some(problem) = problem {
             diags.report(NoSuchProduct { stage: name(), axis: None, problem, span: mma.span });
             return None;
         }
@@ -226,25 +234,44 @@ fn operands(
     Some(([left, right], [of_left, of_right]))
 }
 
-/// Whether another role fills slots of a factor while a group of products that reads another one is under way: in a
-/// ring, at the loop around the products. None if its copy stands around all loops of the stage: it stays till their
-/// end.
-fn is_ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Option<bool> {
+/// Whether slots of a factor are filled while groups of products that read others are under way.
+#[derive(PartialEq)]
+enum Ahead {
+    /// Its copy stands around all loops of the stage, and stays till their end.
+    Stays,
+    /// No other role fills them, or not at the loop around the products.
+    Not,
+    /// One would, but for slots that the groups read.
+    Short(Ring),
+    /// One does.
+    Filled,
+}
+
+fn ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Ahead {
     let Analysed { stage, staged, .. } = &all[at];
-    let (role, ring, leaf) = match operand.stage {
+    let (role, ring, leaf, clauses) = match operand.stage {
         Some(written) => {
             let Stage { role, ring, attach, .. } = &all[written].stage;
-            (*role, *ring, attach.as_ref().filter(|attach| attach.stage == at)?.leaf)
+            let Some(attach) = attach.as_ref().filter(|attach| attach.stage == at) else { return Ahead::Stays };
+            (*role, *ring, attach.leaf, schedule::clauses(&stage.program, &all[written].stage))
         }
         None => {
-            let staged = staged.iter().find(|staged| operand.is_in(staged))?;
-            (staged.role, staged.ring, staged.attach.leaf)
+            let Some(staged) = staged.iter().find(|staged| operand.is_in(staged)) else { return Ahead::Stays };
+            let copy = stage.program.stages.iter().find(|copy| copy.ast.name.text == staged.name);
+            (staged.role, staged.ring, staged.attach.leaf, copy.map(|copy| &copy.ast.clauses))
         }
     };
     let serial = mma.serial();
     let mut loops = stage.sequence().into_iter().take_while(|leaf| !serial.contains(leaf));
     let is_around = loops.by_ref().last() == Some(leaf) && stage.is_rolled(leaf);
-    Some(role.is_some() && role != stage.role && ring > mma.inflight && is_around)
+    if !(role.is_some() && role != stage.role && is_around) {
+        Ahead::Not
+    } else if ring > mma.inflight {
+        Ahead::Filled
+    } else {
+        let slots = clauses.and_then(|clauses| Some(clauses.ring.as_ref()?.value.span));
+        Ahead::Short(Ring { of: operand.copy.clone(), has: ring, slots })
+    }
 }
 
 /// The columns of a tile.

@@ -1,33 +1,34 @@
-//! Sums that follow an extreme in one pass: `online m -> l over jo`.
+//! What follows an extreme or a mean in one pass: `online m -> l over jo`.
 //!
 //! **Property.** [`rewritten`] has the same results as the program that it is given, as the contract of an `online sum`
-//! admits: docs/theory.md, Online reductions. **Formula.** The equation of the extreme m becomes a fold with the states
-//! m and l; that of each sum reads its state:
+//! admits: docs/theory.md, Online reductions. **Formula.** The equation of m becomes a fold with the states m and l,
+//! and the number of terms if m is a sum; that of each follower reads its state:
 //!
-//! > m' = max(m, u), l' = l·c(m, m') + t(u, m'),
+//! > m' = max(m, u), l' = c(m, m') ∘ l + t(u, m'),
 //!
-//! merged in the same way: m' = max(m₁, m₂), l' = l₁·c(m₁, m') + l₂·c(m₂, m'). Its schedule is that of m. By blocks of
-//! terms, lowering takes the extreme of all of them first: [`Online`] has the parts. What blocks, threads and units do
+//! merged in the same way: m' = max(m₁, m₂), l' = c(m₁, m') ∘ l₁ + c(m₂, m') ∘ l₂, where a correction multiplies, is
+//! added, or begins anew, and + is the operation of the follower. Its schedule is that of m. By blocks of terms,
+//! lowering takes in m of all of them first: [`Online`] has the parts. What blocks, threads and units do
 //! with a fold they do with this one. The algorithm of the kernel stays what was written, for `reference()` and the
 //! separate checker. **Approximation.** None: what has no correction in `tilewright_kernel::online` is refused.
 
 mod blocks;
+mod build;
 #[cfg(test)]
 mod tests;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{
-    Algorithm, Binary, Compare, Component, FoldState, IndexId, Order, Reduction, Run, Source, Value, ValueId,
-};
-use tilewright_kernel::online::{self, At, Chain, NoChain, Refuted, push, replaced};
+use tilewright_kernel::algorithm::{Algorithm, Binary, Component, Order, Reduction, Run, Source, Value, ValueId};
+use tilewright_kernel::online::{self, At, Chain, Moved, NoChain, Refuted, Rule, push};
 
 use tilewright_sorted::SortedSet;
 
 use crate::diag::Diagnostics;
 use crate::diag::codes::{Apart, BadOnline, ChainProblem, NotOnline, OnlineProblem};
 use crate::extent::Facts;
-use crate::program::{Online, Program};
+use crate::program::{Follower, Online, Program};
 use crate::source::{Span, ast};
+use build::{Build, Fold};
 
 /// Refuses sums that say `online` and have no correction; none after an error.
 pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
@@ -47,7 +48,7 @@ pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
             Some(equation) => {
                 let mut algorithm = program.algorithm.clone();
                 let Err(why) = online::chain_of(&mut algorithm, equation) else { continue };
-                let first = online::extremes(&program.algorithm, equation).first().copied();
+                let first = online::earlier_ones(&program.algorithm, equation).first().copied();
                 (name(program, equation), first, why)
             }
         };
@@ -103,6 +104,10 @@ fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainP
     match why {
         NoChain::NotExtreme => (ChainProblem::NotExtreme, None),
         NoChain::NotSum | NoChain::NotOnline(_) => (ChainProblem::NotSum, None),
+        NoChain::Fixed(value) => (ChainProblem::Fixed, span(value)),
+        NoChain::Search(value) => (ChainProblem::Search, span(value)),
+        NoChain::More => (ChainProblem::More, None),
+        NoChain::Square(value) => (ChainProblem::Square, span(value)),
         NoChain::Type => (ChainProblem::Type, None),
         NoChain::Range => (ChainProblem::Range, None),
         NoChain::Elements => (ChainProblem::Elements, None),
@@ -110,11 +115,11 @@ fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainP
         NoChain::TooLarge => (ChainProblem::TooLarge, None),
         NoChain::Nested(value) => (ChainProblem::Nested, span(value)),
         NoChain::Obstacle(obstacle) => {
-            let found = both.and_then(|(earlier, later)| online::refuted(&program.algorithm, earlier, later));
-            (
-                ChainProblem::Obstacle(obstacle.why, found.map(|found| Box::new(apart(program, &found)))),
-                span(obstacle.value),
-            )
+            let algorithm = &program.algorithm;
+            let found = both.and_then(|(earlier, later)| online::refuted(algorithm, earlier, later));
+            let moved = both.and_then(|(earlier, later)| online::moved(algorithm, earlier, later));
+            let shown = found.map(|found| apart(program, &found)).or_else(|| moved.map(|moved| lists(program, &moved)));
+            (ChainProblem::Obstacle(obstacle.why, shown.map(Box::new)), span(obstacle.value))
         }
         NoChain::Shape(value) => (ChainProblem::Shape, span(value)),
         NoChain::Other(value) => (ChainProblem::Other, span(value)),
@@ -129,18 +134,36 @@ fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainP
     }
 }
 
+/// To four digits.
+fn number(x: f64) -> String {
+    format!("{}", (x * 1e4).round() / 1e4)
+}
+
+/// What a term reads, with its numbers.
+fn given(program: &Program, all: &[(ValueId, f64)]) -> String {
+    let one = |(value, x): &(ValueId, f64)| format!("`{} = {}`", program.printed().value_text(*value), number(*x));
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// Numbers that no factor corrects, as texts.
 fn apart(program: &Program, found: &Refuted) -> Apart {
-    // To four digits.
-    let number = |x: f64| format!("{}", (x * 1e4).round() / 1e4);
-    let given = |all: &Vec<(ValueId, f64)>| {
-        let one = |(value, x): &(ValueId, f64)| format!("`{} = {}`", program.printed().value_text(*value), number(*x));
-        all.iter().map(one).collect::<Vec<_>>().join(", ")
-    };
     Apart {
-        given: found.given.each_ref().map(given),
-        extremes: found.extremes.map(number),
-        terms: found.terms.map(|terms| terms.map(number)),
+        given: found.given.each_ref().map(|all| given(program, all)),
+        of: found.extremes.map(number),
+        values: found.terms.map(|terms| terms.map(number)),
+        is_list: false,
+    }
+}
+
+/// Lists of terms that nothing corrects, as texts.
+fn lists(program: &Program, found: &Moved) -> Apart {
+    let list =
+        |all: &Vec<Vec<(ValueId, f64)>>| all.iter().map(|term| given(program, term)).collect::<Vec<_>>().join("; ");
+    Apart {
+        given: found.given.each_ref().map(list),
+        of: found.means.map(number),
+        values: found.sums.map(|sums| sums.map(number)),
+        is_list: true,
     }
 }
 
@@ -182,6 +205,11 @@ impl Op<'_> {
             }
         }
         let online = if chains.iter().any(|(_, chain)| !chain.more.is_empty()) {
+            let beside = chains.iter().zip(targets).find(|((_, chain), _)| chain.exponential().is_none());
+            if let Some((_, target)) = beside {
+                let (target, span) = (target.text.clone(), target.span);
+                return Err((OnlineProblem::NoChain { target, problem: ChainProblem::Beside }, span));
+            }
             blocks::rewritten(program, (equation, at), (axis, span), &chains, facts)?
         } else {
             if let Some((stage, span)) = inside(program, equation) {
@@ -267,169 +295,72 @@ fn inside(program: &Program, equation: u16) -> Option<(String, Span)> {
     Some((name(program, found.equation), found.ast.head))
 }
 
-/// Builds values over those of a chain.
-struct Build<'a> {
-    algorithm: &'a mut Algorithm,
-    ty: ElementType,
-    /// Before the first term.
-    identity: ValueId,
-    zero: ValueId,
-    one: ValueId,
-    /// Numbers of variables of the fold: the extreme before it changes, as it is now, and that as terms take it; those
-    /// of states follow.
-    variables: [u32; 3],
-}
-
-/// A fold of an extreme and the sums that follow it.
-struct Fold {
-    fold: ValueId,
-    /// 0 in the place of an infinite extreme.
-    safe: ValueId,
-}
-
-impl<'a> Build<'a> {
-    fn new(algorithm: &'a mut Algorithm, ty: ElementType, op: Reduction) -> Self {
-        let of_values = algorithm.values.iter().filter_map(|v| match v {
-            Value::Variable(number) => Some(number + 1),
-            _ => None,
-        });
-        let of_folds = algorithm.folds.iter().flat_map(|s| [s.variable, s.left, s.right]).map(|v| v + 1);
-        let start = of_folds.chain(of_values).max().unwrap_or(0);
-        let variables = [start, start + 1, start + 2];
-        let mut b = Self { algorithm, ty, identity: 0, zero: 0, one: 0, variables };
-        let least = if op == Reduction::Min { f64::INFINITY } else { f64::NEG_INFINITY };
-        (b.identity, b.zero, b.one) = (b.float(least), b.float(0.0), b.float(1.0));
-        b
-    }
-
-    fn value(&mut self, value: Value) -> ValueId {
-        push(self.algorithm, value, self.ty)
-    }
-
-    fn float(&mut self, x: f64) -> ValueId {
-        let bits = if self.ty == ElementType::F64 { x.to_bits() } else { u64::from((x as f32).to_bits()) };
-        self.value(Value::Literal(bits))
-    }
-
-    /// Whether a value is the identity: no term, or none but infinite ones.
-    fn is_nothing(&mut self, value: ValueId) -> ValueId {
-        push(self.algorithm, Value::Compare(Compare::Eq, value, self.identity), ElementType::Bool)
-    }
-
-    /// What terms take for an extreme: 0 while it is infinite, where each exponential is 0 with any later one.
-    fn safe(&mut self, value: ValueId) -> ValueId {
-        let nothing = self.is_nothing(value);
-        self.value(Value::Select(nothing, self.zero, value))
-    }
-
-    fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
-        self.value(Value::Binary(op, a, b))
-    }
-
-    /// The factor of a partial sum, over the extreme before it changes and as terms take it.
-    fn correction(&mut self, chain: &Chain) -> ValueId {
-        let [before, _, safe] = self.variables;
-        let [of_before, of_safe] = [before, safe].map(|v| self.value(Value::Variable(v)));
-        let is_first = self.is_nothing(of_before);
-        let changed = replaced(self.algorithm, chain.correction, &[(chain.before, of_before), (chain.now, of_safe)]);
-        self.value(Value::Select(is_first, self.one, changed))
-    }
-
-    /// A sum that is multiplied by its correction where the extreme changes.
-    fn corrected(&mut self, sum: ValueId, correction: ValueId, from: ValueId, to: ValueId) -> ValueId {
-        let [before, _, safe] = self.variables;
-        let by = replaced(self.algorithm, correction, &[(before, from), (safe, to)]);
-        self.binary(Binary::Mul, sum, by)
-    }
-
-    /// The fold over `axes` that takes in a term of the extreme, and then that of each sum, with its correction.
-    fn fold(&mut self, op: Reduction, (axes, term): (Run, ValueId), sums: &[(ValueId, ValueId)]) -> Fold {
-        let take = if op == Reduction::Min { Binary::Min } else { Binary::Max };
-        let [_, now, safe] = self.variables;
-        let state = |n: usize| -> [u32; 3] { std::array::from_fn(|k| safe + 1 + 3 * n as u32 + k as u32) };
-        let of_now = self.value(Value::Variable(now));
-        let as_safe = self.safe(of_now);
-        let [variable, left, right] = state(0);
-        let of = [variable, left, right].map(|v| self.value(Value::Variable(v)));
-        let step = self.binary(take, of[0], term);
-        let merge = self.binary(take, of[1], of[2]);
-        let (safe_step, safe_merge) = (self.safe(step), self.safe(merge));
-        let mut states = vec![FoldState { init: self.identity, variable, step, left, right, merge: Some(merge) }];
-        for (n, (correction, term)) in sums.iter().enumerate() {
-            let [variable, left, right] = state(n + 1);
-            let own = [variable, left, right].map(|v| self.value(Value::Variable(v)));
-            let kept = self.corrected(own[0], *correction, of[0], safe_step);
-            let one = self.corrected(own[1], *correction, of[1], safe_merge);
-            let other = self.corrected(own[2], *correction, of[2], safe_merge);
-            let term = replaced(self.algorithm, *term, &[(safe, safe_step)]);
-            let step = self.binary(Binary::Add, kept, term);
-            let merge = Some(self.binary(Binary::Add, one, other));
-            states.push(FoldState { init: self.zero, variable, step, left, right, merge });
-        }
-        let all = Run { start: self.algorithm.folds.len() as u32, len: states.len() as u32 };
-        self.algorithm.folds.to_mut().extend(states);
-        Fold { fold: self.value(Value::Fold { axes, states: all }), safe: as_safe }
-    }
-
-    /// What is made of the state of a sum: with an infinite extreme, every term of a range that has any is exp(∞ − ∞).
-    fn result(&mut self, (extreme, sum): (ValueId, ValueId), (lower, upper): (IndexId, IndexId)) -> ValueId {
-        let nothing = self.is_nothing(extreme);
-        let has_terms = push(self.algorithm, Value::CompareIndex(Compare::Lt, lower, upper), ElementType::Bool);
-        let infinite = push(self.algorithm, Value::Binary(Binary::And, nothing, has_terms), ElementType::Bool);
-        let nan = self.float(f64::NAN);
-        self.value(Value::Select(infinite, nan, sum))
-    }
-}
-
 /// The name of a state. No name of the source has this sign.
 fn state_name(sum: &str, extreme: &str) -> String {
     format!("{sum}${extreme}")
 }
 
-/// The fold in the place of the extreme, and the equations of the sums as reads of it; none if there is no reduction.
+/// The fold in the place of what is followed, and the equations of the others as reads of it; none if there is no
+/// reduction.
 fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Option<Online> {
     let first = components(&program.algorithm, equation)[0].clone();
     let ty = program.algorithm.types[first.value as usize];
-    let Value::Reduce { op, axes, body, .. } = program.algorithm.values[first.value as usize] else { return None };
+    // A mean is a sum over the number of its terms.
+    let (reduced, divisor) = match program.algorithm.values[first.value as usize] {
+        Value::Binary(Binary::Div, sum, by) => (sum, Some(by)),
+        _ => (first.value, None),
+    };
+    let Value::Reduce { op, axes, body, .. } = program.algorithm.values[reduced as usize] else { return None };
     let mut b = Build::new(&mut program.algorithm, ty, op);
-    let mut sums = Vec::with_capacity(chains.len());
-    for (_, chain) in chains {
-        let correction = b.correction(chain);
-        let of_safe = b.value(Value::Variable(b.variables[2]));
-        sums.push((correction, replaced(b.algorithm, chain.term, &[(chain.now, of_safe)])));
+    let followers: Vec<Follower> = chains.iter().map(|(_, chain)| b.follower(chain)).collect();
+    let Fold { fold, safe } = b.fold((axes, body), &followers);
+    let mut own = b.value(Value::Component { fold, component: 0 });
+    if let Some(by) = divisor {
+        own = b.value(Value::Binary(Binary::Div, own, by));
     }
-    let Fold { fold, safe } = b.fold(op, (axes, body), &sums);
-    let mut parts = vec![Component { value: b.value(Value::Component { fold, component: 0 }), ..first }];
-    for (n, (later, chain)) in chains.iter().enumerate() {
-        let component = n as u16 + 1;
+    let mut parts = vec![Component { value: own, ..first }];
+    let leading = b.now.len() as u16;
+    for component in 1..leading {
+        let value = push(b.algorithm, Value::Component { fold, component }, ElementType::U64);
+        parts.push(Component { name: state_name("count", &parts[0].name).into(), value, parameter: None });
+    }
+    for (n, ((later, chain), follower)) in chains.iter().zip(&followers).enumerate() {
+        let component = n as u16 + leading;
         let name = state_name(&components(b.algorithm, *later)[0].name, &parts[0].name).into();
-        let value = b.value(Value::Component { fold, component });
+        let ty = b.algorithm.types[follower.term as usize];
+        let value = push(b.algorithm, Value::Component { fold, component }, ty);
         parts.push(Component { name, value, parameter: None });
         read(&mut b, (equation, component), *later, chain);
     }
     let run = Run { start: b.algorithm.components.len() as u32, len: parts.len() as u32 };
     b.algorithm.components.to_mut().extend(parts);
     b.algorithm.equations.to_mut()[usize::from(equation)].components = run;
-    let variables = b.variables;
-    Some(Online { equation, fold, span, variables, safe, sums, blocks: None })
+    let Build { before, now, taken, .. } = b;
+    Some(Online { equation, fold, span, before, now, taken, safe, followers, blocks: None })
 }
 
-/// The equation of a sum reads its state.
+/// The equation of a reduction reads its state.
 fn read(b: &mut Build<'_>, (equation, component): (u16, u16), later: u16, chain: &Chain) {
     let own = components(b.algorithm, later)[0].value;
     let Value::Reduce { axes, .. } = b.algorithm.values[own as usize] else { return };
     let axis = b.algorithm.axis_lists[axes.range()][0];
-    let mut element = |component: u16| {
-        let indices = Run { start: b.algorithm.index_lists.len() as u32, len: chain.places.len() as u32 };
-        b.algorithm.index_lists.to_mut().extend(chain.places.iter().copied());
-        b.value(Value::Read { source: Source::Equation { equation, component }, indices, or: None })
-    };
-    let (extreme, sum) = (element(0), element(component));
-    let (lower, upper) = {
+    let ty = b.algorithm.types[own as usize];
+    let range = {
         let axis = &b.algorithm.axes[axis as usize];
         (axis.lower, axis.upper)
     };
-    let value = b.result((extreme, sum), (lower, upper));
+    let mut element = |component: u16, ty: ElementType| {
+        let indices = Run { start: b.algorithm.index_lists.len() as u32, len: chain.places.len() as u32 };
+        b.algorithm.index_lists.to_mut().extend(chain.places.iter().copied());
+        push(b.algorithm, Value::Read { source: Source::Equation { equation, component }, indices, or: None }, ty)
+    };
+    let value = match &chain.rule {
+        rule @ (Rule::Exponential(_) | Rule::Scaled(_)) => {
+            let (extreme, sum) = (element(0, ty), element(component, ty));
+            b.result(rule, (extreme, sum), range)
+        }
+        Rule::Squares | Rule::Choice { .. } => element(component, ty),
+    };
     let at = b.algorithm.equations[usize::from(later)].components.start as usize;
     b.algorithm.components.to_mut()[at].value = value;
 }

@@ -39,6 +39,8 @@ fn log_sum_exp(extreme: &str, term: &str, ops: &str, more: &str) -> String {
 }
 
 const MAX: &str = "max(|j| x[i, j])";
+const MEAN: &str = "sum(|j| x[i, j]) / (N as f32)";
+const SQUARE: &str = "(x[i, j] - m[i]) * (x[i, j] - m[i])";
 const TERM: &str = "exp(x[i, j] - m[i])";
 /// A row to a warp; four terms of a lane in each iteration.
 const WARPS: &str =
@@ -49,6 +51,12 @@ const BLOCK: &str = "split j by 128 -> jo, t; bind t: thread; reduce t;";
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn accepted() -> Vec<String> {
     let of = |extreme, term, ops| log_sum_exp(extreme, term, ops, "");
+    let alike = |first: &str, term: &str| {
+        log_sum_exp(first, term, WARPS, "")
+            .replace("online sum(|j|", "online sum(|j in 0..N|")
+            .replace("y[i] = m", "y[i] = x[i, 0] + m")
+            .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N >= 1 {")
+    };
     vec![
         of(MAX, TERM, WARPS),
         of(MAX, TERM, BLOCK),
@@ -68,6 +76,28 @@ fn accepted() -> Vec<String> {
             "exp((if (j + i) % 3 == 0 { -inf } else { x[i, j] }) - m[i])",
             WARPS,
         ),
+        // Squares about a mean, quotients by the largest magnitude.
+        of(MEAN, SQUARE, WARPS),
+        of(MEAN, "pow(m[i] - x[i, j], 2)", BLOCK),
+        of("sum(|j in 3..N| x[i, j]) / ((N - 3) as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", BLOCK)
+            .replace("sum(|j| (x", "sum(|j in 3..N| (x")
+            .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N >= 4 {"),
+        of("max(|j| abs(x[i, j]))", "x[i, j] / m[i] * (abs(x[i, j]) / m[i]) * w[i, j]", WARPS),
+        // Terms that are all the same.
+        alike("sum(|j in 0..N| w[i, 0] or 1.0) / (N as f32)", "((w[i, 0] or 1.0) - m[i]) * ((w[i, 0] or 1.0) - m[i])"),
+        alike("max(|j in 0..N| w[i, 0] or 1.0)", "exp((w[i, 0] or 1.0) - m[i]) * x[i, j]"),
+        alike("max(|j in 0..N| abs(w[i, 0] or 1.0))", "(w[i, 0] or 1.0) / m[i] * x[i, j]"),
+        // What is where the extreme is, beside a sum.
+        of(MAX, TERM, WARPS)
+            .replace("m[i] + l[i]", "m[i] + l[i] + (best[i] as f32) + ties[i]")
+            .replace(
+                "y[i] =",
+                "best[i] = argmax(|k| x[i, k]);
+            ties[i] = sum(|j| if x[i, j] == m[i] { w[i, j] } else { 0.0 });
+            y[i] =",
+            )
+            .replace("m -> l", "m -> best, l, ties")
+            .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N >= 1 {"),
         // One thread a row: a vector of terms at a time.
         log_sum_exp(MAX, TERM, "split j by 4 -> jo, v; bind i: thread; vectorize v;", "")
             .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N % 4 == 0 {"),
@@ -385,10 +415,18 @@ fn chains_become_one_pass() {
 /// Operands that change places, and operations that are left out, where terms and corrections are computed.
 #[test]
 fn wrong_corrections_are_noticed() {
-    let source = log_sum_exp(MAX, "exp(x[i, j] - m[i]) * w[i, j]", WARPS, "");
-    let kernel = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{said}"));
+    wrong(&log_sum_exp(MAX, "exp(x[i, j] - m[i]) * w[i, j]", WARPS, ""), 100);
+    wrong(&log_sum_exp(MEAN, SQUARE, WARPS, ""), 60);
+    wrong(&log_sum_exp("max(|j| abs(x[i, j]))", "x[i, j] / m[i] * w[i, j]", WARPS, ""), 60);
+}
+
+/// At least so many mutants of a kernel, all of which are noticed.
+fn wrong(source: &str, least: usize) {
+    let kernel = compiled(source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{said}"));
     let info = kernel.info.as_ref().expect("no error");
     let entry = &kernel.entries[0].kernel;
+    // Of squares, a difference may change its sign.
+    let is_square = source.contains(SQUARE);
     // Rows with their extremes in all kinds of places.
     let launch = Launch::new(info, &[8, 300]).expect("sizes");
     let holds = |kernel: &Kernel| {
@@ -401,9 +439,11 @@ fn wrong_corrections_are_noticed() {
             continue;
         }
         let changes: Vec<Op> = match entry.values[n].op {
+            Op::Binary(Binary::Sub, a, b) if is_square => vec![Op::Binary(Binary::Add, a, b)],
             Op::Binary(Binary::Sub, a, b) => vec![Op::Binary(Binary::Sub, b, a), Op::Binary(Binary::Add, a, b)],
             Op::Binary(Binary::Max, a, b) => vec![Op::Binary(Binary::Min, a, b)],
             Op::Binary(Binary::Mul, a, b) => vec![Op::Binary(Binary::Add, a, b)],
+            Op::Binary(Binary::Div, a, b) => vec![Op::Binary(Binary::Mul, a, b)],
             Op::Binary(Binary::Add, a, b) => vec![Op::Binary(Binary::Mul, a, b)],
             Op::Select(c, a, b) => vec![Op::Select(c, b, a)],
             _ => continue,
@@ -422,7 +462,7 @@ fn wrong_corrections_are_noticed() {
             }
         }
     }
-    assert!(tried > 100, "{tried}\n{entry}");
+    assert!(tried > least, "{tried}\n{entry}");
     assert!(missed.is_empty(), "{missed:?}\n{entry}");
 }
 
@@ -457,15 +497,24 @@ fn no_factor_has_a_counterexample() {
     }
     let smallest = log_sum_exp("min(|j| x[i, j])", "tanh(m[i] - x[i, j])", BLOCK, "");
     refused(&smallest, Code::TW1011, "`m` is 0, and they are");
+    // Of means two lists are.
+    for (term, said) in [
+        ("w[i, j] * (x[i, j] - m[i]) * (x[i, j] - m[i])", "and these sums are"),
+        ("abs(x[i, j] - m[i])", "the terms `x[i, j] = "),
+        ("(x[i, j] - m[i]) * (x[i, j] - m[i]) * x[i, j]", "of both, `m` is 0, and the sum 0"),
+    ] {
+        refused(&log_sum_exp(MEAN, term, BLOCK, ""), Code::TW1011, said);
+    }
     for source in accepted() {
         let found = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{source}\n{said}"));
         let algorithm = &found.info.as_ref().expect("no error").algorithm;
         let equations = algorithm.equations.len() as u16;
         let mut sums = 0;
         for later in 0..equations {
-            for earlier in online::extremes(algorithm, later) {
+            for earlier in online::earlier_ones(algorithm, later) {
                 if online::chain(&mut algorithm.clone(), earlier, later, At::Later).is_ok() {
                     assert_eq!(online::refuted(algorithm, earlier, later), None, "{source}");
+                    assert_eq!(online::moved(algorithm, earlier, later), None, "{source}");
                     sums += 1;
                 }
             }
@@ -499,7 +548,23 @@ fn what_is_no_chain_is_refused() {
         (MAX, "exp(fma(-0.5, x[i, j], 0.5 * m[i]))", "may overflow"),
         ("min(|j| x[i, j])", TERM, "may overflow"),
         ("max(|j in 1..N| x[i, j])", TERM, "the same range"),
-        ("sum(|j| x[i, j])", TERM, "reads no"),
+        ("sum(|j| x[i, j])", TERM, "not of a kind that is computed"),
+        ("max(|j| abs(x[i, j]))", "w[i, j] / m[i]", "could be infinite"),
+        ("max(|j| abs(x[i, j]))", "m[i] / x[i, j]", "no product with one exponential"),
+        ("min(|j| abs(x[i, j]))", "x[i, j] / m[i]", "no product with one exponential"),
+        (MEAN, "x[i, j] - m[i]", "not of a kind that is computed"),
+        (MEAN, "pow(x[i, j] - m[i], 3)", "not of a kind that is computed"),
+        (MEAN, "2.0 * (x[i, j] - m[i]) * (x[i, j] - m[i])", "not of a kind that is computed"),
+        (MEAN, "x[i, j] * x[i, j] - 2.0 * x[i, j] * m[i] + m[i] * m[i]", "not of a kind that is computed"),
+        (MEAN, "exp(x[i, j] - m[i])", "not of a kind that is computed"),
+        (MEAN, "x[i, j] * x[i, j] - m[i] * m[i]", "no polynomial of the difference"),
+        (MEAN, "(w[i, j] - m[i]) * (w[i, j] - m[i])", "not what it is the mean of"),
+        (MEAN, "w[i, j] * (x[i, j] - m[i]) * (x[i, j] - m[i])", "not what it is the mean of"),
+        (MEAN, "abs(x[i, j] - m[i])", "no polynomial in it"),
+        (MEAN, "if x[i, j] < m[i] { 1.0f32 } else { 0.0f32 }", "decided"),
+        ("sum(|j| x[i, j]) / (M as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "by the number of its terms"),
+        ("sum(|j in 1..N| x[i, j]) / (N as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "the same range"),
+        ("ordered sum(|j| x[i, j]) / (N as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "one after the other"),
     ];
     for (extreme, term, word) in sums {
         refused(&of(extreme, term), Code::TW1011, word);
@@ -525,6 +590,31 @@ fn what_is_no_chain_is_refused() {
         "stage xs[i, j] = x in registers per warp at m.v { bind j: thread; }",
     );
     refused(&deeper, Code::TW0720, "runs twice");
+    // What is taken where an extreme is.
+    let taken = |equation: &str| {
+        let all = of(MAX, TERM).replace("y[i] =", &format!("c[i] = {equation}; y[i] =")).replace("m -> l", "m -> l, c");
+        let all = all.replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N >= 1 {");
+        all.replace("m[i] + l[i]", "m[i] + l[i] + (c[i] as f32)")
+    };
+    // A search of other elements than those of the extreme.
+    let shifted = "kernel K(x: f32[N]) -> (y: f32[M]) where N >= 1 {
+        m[i in 0..M] = max(|j| x[j]);
+        g[i in 3..M + 3] = argmax(|j| x[j]);
+        y[i] = m[i] + (g[i + 3] as f32);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+        schedule m in registers per thread at y.t { online m -> g over j; }
+    }";
+    refused(shifted, Code::TW0720, "with the same axes");
+    for (equation, word) in [
+        ("argmin(|j| x[i, j])", "another extreme"),
+        ("argmax(|j| w[i, j])", "another extreme"),
+        ("max(|j| if x[i, j] == m[i] { w[i, j] } else { 0.0 })", "nor what is taken"),
+        ("max(|j| if x[i, j] == m[i] { w[i, j] + m[i] } else { -inf })", "nor what is taken"),
+        ("sum(|j| if x[i, j] > m[i] - 1.0 { w[i, j] } else { 0.0 })", "decided by it"),
+        ("ordered sum(|j| if x[i, j] == m[i] { w[i, j] } else { 0.0 })", "is not an `online sum`"),
+    ] {
+        refused(&taken(equation), Code::TW0720, word);
+    }
     let inside = log_sum_exp(MAX, "p[i, j]", BLOCK, "schedule p in registers at m.jo { bind j: thread; }");
     let inside = inside.replace("l[i] =", "p[i, j] = exp(x[i, j] - m[i]); l[i] =");
     refused(&inside, Code::TW0720, "not known before its loops end");

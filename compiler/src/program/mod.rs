@@ -45,7 +45,7 @@ mod value;
 mod tests;
 
 use std::ops::{Deref, DerefMut};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use kernel::algorithm::{AxisId, Binary, Index, IndexId, Source, Value, ValueId};
 use kernel::info::{Dim, DimKind, Parameter};
@@ -64,7 +64,7 @@ pub const INLINE_LIMIT: u32 = 20_000;
 pub struct Program {
     /// Sizes and strides known at launch, in order of first appearance.
     pub dims: Vec<Dim>,
-    definition: Rc<Definition>,
+    definition: Arc<Definition>,
 }
 
 impl Deref for Program {
@@ -77,7 +77,7 @@ impl Deref for Program {
 
 impl DerefMut for Program {
     fn deref_mut(&mut self) -> &mut Definition {
-        Rc::make_mut(&mut self.definition)
+        Arc::make_mut(&mut self.definition)
     }
 }
 
@@ -206,28 +206,56 @@ pub struct CopyEquation {
 
 /// An extreme and the sums that follow it: an equation that is a fold with one state for each.
 ///
-/// In a block of terms, the extreme is stepped first. Then each sum is multiplied by its correction, and its terms are
-/// added: both are over the variables that are named here.
+/// In a block of terms, what comes first is stepped first: an extreme, or a sum with the number of its terms. Then each
+/// follower is corrected, and takes in its terms: both are over the variables that are named here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Online {
     /// Position in [`Algorithm::equations`].
     pub equation: u16,
-    /// The fold. Its first state is the extreme.
+    /// The fold. Its first states are those that are followed.
     pub fold: ValueId,
     /// The op.
     pub span: Span,
-    /// The extreme before it changes, in corrections; as it is now, in `safe`; that as terms and corrections take it.
-    pub variables: [u32; 3],
-    /// 0 in the place of an infinite extreme.
+    /// The states that are followed, before they change, in corrections.
+    pub before: Vec<u32>,
+    /// The same as they are now, in `safe` and in terms.
+    pub now: Vec<u32>,
+    /// `safe`, in corrections and terms.
+    pub taken: u32,
+    /// What terms take: 0 in the place of an infinite extreme; a mean.
     pub safe: ValueId,
-    /// The correction and the term of each sum.
-    pub sums: Vec<(ValueId, ValueId)>,
+    /// The other states.
+    pub followers: Vec<Follower>,
     /// If it takes in blocks of terms: what stages in its loop hold of one.
     pub blocks: Option<Blocks>,
 }
 
+/// A reduction that follows another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Follower {
+    /// What is done with the result so far where what it follows changes.
+    pub corrected: Corrected,
+    /// Its correction.
+    pub correction: ValueId,
+    /// Its term.
+    pub term: ValueId,
+    /// How terms are taken in.
+    pub op: Binary,
+}
+
+/// How a result so far is corrected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Corrected {
+    /// It is multiplied by the correction.
+    Times,
+    /// The correction is added.
+    Plus,
+    /// It becomes this value, unless the correction holds.
+    Restarted(ValueId),
+}
+
 impl Online {
-    /// The operation of the extreme.
+    /// The operation of what is followed.
     pub fn takes(&self, algorithm: &Algorithm) -> Binary {
         let Value::Fold { states, .. } = algorithm.values[self.fold as usize] else { return Binary::Max };
         let first = algorithm.folds[states.range()].first().map(|state| algorithm.values[state.step as usize]);
@@ -417,5 +445,5 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         units: stages.units,
         statements: stages.statements,
     };
-    Some(Program { dims: signature.dims, definition: Rc::new(definition) })
+    Some(Program { dims: signature.dims, definition: Arc::new(definition) })
 }

@@ -231,8 +231,7 @@ impl Apply<'_> {
     /// Applies `fragment`. Of terms in the place of columns, lanes of a row combine what they have; in the place of
     /// rows, lanes and warps of a column.
     pub(super) fn fragment(&mut self, m: &ast::Name, n: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
-        let kind = |name: &ast::Name| self.domain.leaf(&name.text).map_or(AxisKind::Data, |n| self.domain.axes[n].kind);
-        let kinds = [kind(m), kind(n)];
+        let kinds = [self.kind_of(m), self.kind_of(n)];
         let axes = [(m, kinds[0], rows_of(engine.value).into(), "m"), (n, kinds[1], 8, "n")];
         let Some([m, n]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
         let (rows, columns) = (self.rows(m, engine.value, span), self.columns(n, span));
@@ -257,10 +256,13 @@ impl Apply<'_> {
         self.reduced.extend(of_column.chain(of_row).map(reduced));
     }
 
-    /// Applies `fragment` to rows alone: the first lane of a row has what the row has.
+    /// Applies `fragment` to rows alone: the first lane of a row has what the row has. Of rows that are terms, lanes
+    /// and warps combine what they have.
     pub(super) fn fragment_of_rows(&mut self, m: &ast::Name, engine: &Spanned<MmaEngine>, span: Span) {
-        let axes = [(m, AxisKind::Data, rows_of(engine.value).into(), "m")];
-        let Some([m]) = self.axes_of_atom(axes) else { return self.give_up_on(span) };
+        let kind = self.kind_of(m);
+        let Some([m]) = self.axes_of_atom([(m, kind, rows_of(engine.value).into(), "m")]) else {
+            return self.give_up_on(span);
+        };
         let rows = self.rows(m, engine.value, span);
         // One element in the place of the columns of four lanes.
         let [row, one] = self.split(rows.row, 1, ["r1", "1"], m, span);
@@ -274,6 +276,13 @@ impl Apply<'_> {
         for leaf in serial {
             self.bind(leaf, Binding::Unroll(None), span, span);
         }
+        let of_terms = threads.into_iter().filter(|_| kind == AxisKind::Reduction);
+        self.reduced.extend(of_terms.map(|axis| Reduced { axis, by: ast::ReduceBy::Cta, span, word: None }));
+    }
+
+    /// What an axis that an op names has: elements, unless it is one of terms.
+    fn kind_of(&self, name: &ast::Name) -> AxisKind {
+        self.domain.leaf(&name.text).map_or(AxisKind::Data, |n| self.domain.axes[n].kind)
     }
 
     /// Applies `mma`.
@@ -300,8 +309,8 @@ impl Apply<'_> {
             },
         };
         match (inflight, is_async) {
-            (0, _) | (1, true) => {}
-            (_, true) => return self.no_product(ProductProblem::Inflight(inflight), span),
+            (0, _) | (..=Wgmma::MOST_PENDING, true) => {}
+            (_, true) => return self.no_product(ProductProblem::Inflight(inflight, Wgmma::MOST_PENDING), span),
             (_, false) => return self.no_product(ProductProblem::Synchronous, span),
         }
         let depth = i128::from(Wgmma::depth(operand.bytes()));

@@ -77,7 +77,7 @@ pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use raster::{Groups, Raster};
 pub(crate) use roles::role_of;
-pub use roles::{Role, role_name};
+pub use roles::{Role, clauses, role_name};
 use roots::{Roots, Unscheduled, outermost_reductions};
 pub use split_k_stage::{after_arrival, place_of};
 pub use stage::{Along, Reduced, Stage};

@@ -255,7 +255,7 @@ fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span
 }
 
 /// The clauses of a stage: of an equation, or of the copy that it is.
-fn clauses<'a>(program: &'a Program, stage: &Stage) -> Option<&'a ast::Clauses> {
+pub fn clauses<'a>(program: &'a Program, stage: &Stage) -> Option<&'a ast::Clauses> {
     match stage.copy {
         Some(at) => program.stages.get(at).map(|copy| &copy.ast.clauses),
         None => super::schedule_of(program, stage.equation).map(|schedule| &schedule.clauses),
@@ -334,16 +334,10 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     let name = |role: Option<usize>| role.map_or_else(String::new, |role| plan.roles[role].name.clone());
     let takes_turns = |stage: &Stage| stage.role.is_some_and(|role| plan.roles[role].turns > 1);
     for (at, stage) in plan.stages.iter().enumerate() {
-        // What blocks combine, and what they keep in device memory, is for one tile of a block at a time.
-        let is_of_block = stage.is_in_workspace() || stage.across_blocks().next().is_some();
-        if is_of_block && plan.stages.iter().any(takes_turns) {
-            let (construct, instead) = match stage.is_in_workspace() {
-                true => ("in global", "place it in shared memory"),
-                false if stage.is_atomic() => ("reduce … by atomic", "let one block have all terms"),
-                false => ("reduce … by grid", "let one block have all terms"),
-            };
-            let construct = format!("{construct}` where warpgroups take tiles in turn, `alternate");
-            let instead = Some(format!("{instead}, or leave `alternate` out"));
+        // What a block keeps in device memory is for one tile of it at a time.
+        if stage.is_in_workspace() && plan.stages.iter().any(takes_turns) {
+            let construct = "in global` where warpgroups take tiles in turn, `alternate".to_owned();
+            let instead = Some("place it in shared memory, or leave `alternate` out".to_owned());
             diags.report(NotSupportedYet { construct, span: stage.span, instead });
             continue;
         }

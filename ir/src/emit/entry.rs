@@ -440,7 +440,7 @@ impl Entry<'_> {
 
     /// Whether a condition holds in this part of the loops around, if it asks for that: see
     /// [`Builder::cut_loop`](crate::kernel_ir::Builder::cut_loop).
-    fn of_part(&self, condition: ValueId) -> Option<bool> {
+    pub(super) fn of_part(&self, condition: ValueId) -> Option<bool> {
         match self.kernel.value(condition).op {
             Op::CompareIndex(Compare::Le, at, index) => {
                 self.cuts.iter().find(|cut| (cut.0, cut.1) == (index, at)).map(|cut| cut.2)
@@ -580,9 +580,8 @@ impl Entry<'_> {
             Op::InRange(a, b) => self.in_range(a, b),
             Op::ConvertIndex(a) => self.convert_index(a, ty),
             Op::OfWarp(a) => {
-                // All lanes have the same bits, and so does what they are together.
                 let own = self.operand(a);
-                self.result("redux.sync.or.b32", ScalarType::B32, [own, u32::MAX.into()])
+                self.of_warp(own)
             }
             Op::Select(condition, a, b) => self.select(ty, condition, a, b),
             Op::Unary(op, a) => self.unary(op, ty, a),

@@ -47,7 +47,9 @@ mod storage;
 #[cfg(test)]
 pub(super) mod tests;
 
-use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
+use tilewright_ptx::{
+    BuildError, Function, Module, ModuleBuilder, PtxVersion, Requirement, Symbol, Target, VerifyError,
+};
 
 use crate::kernel_ir::{Fault, Kernel, Problem, StatementKind, verify};
 
@@ -103,36 +105,76 @@ impl std::fmt::Display for EmitError {
 /// # Errors
 /// See [`EmitError`].
 pub fn emit(kernels: &[&Kernel], source: &str) -> Result<Module, EmitError> {
-    built(kernels, source)?.finish().map_err(EmitError::Verify)
+    let emission = Emission::new(kernels.to_vec(), source);
+    let entries = (0..kernels.len()).map(|entry| emission.entry(entry)).collect::<Result<_, EmitError>>()?;
+    emission.finish(entries)
 }
 
-/// The same without the verifier, which finds nothing but mistakes of emission.
-///
-/// # Errors
-/// See [`EmitError`].
-pub fn emit_unverified(kernels: &[&Kernel], source: &str) -> Result<Module, EmitError> {
-    Ok(built(kernels, source)?.finish_as_said())
+/// A module whose entry points are made apart, in any order or at the same time.
+pub struct Emission<'a> {
+    kernels: Vec<&'a Kernel>,
+    module: ModuleBuilder,
+    /// The source in the line table.
+    file: u32,
+    /// The shared memory that launches provide.
+    dynamic: Option<Symbol>,
 }
 
-fn built(kernels: &[&Kernel], source: &str) -> Result<ModuleBuilder, EmitError> {
-    let is_of_hopper = |kernel: &Kernel| {
-        let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
-        statements.any(|s| match &s.kind {
-            StatementKind::BulkCopy(transfer) => transfer.multicast.is_some(),
-            kind => matches!(kind, StatementKind::Wgmma(_)),
-        })
-    };
-    let floor = if kernels.iter().copied().any(is_of_hopper) { HOPPER } else { FLOOR };
-    let mut module = ModuleBuilder::new(floor);
-    let file = module.file(source);
-    let maps = kernels.iter().map(|kernel| kernel.shared_map()).filter(|map| map.dynamic_bytes().is_some());
-    let alignment = maps.map(|map| map.alignment).max();
-    let dynamic = alignment.map(|most| module.dynamic_shared("shared_memory", u32::try_from(most).unwrap_or(1024)));
-    for (entry, kernel) in kernels.iter().enumerate() {
-        verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
-        let (function, need) = entry::emit_entry(kernel, file, dynamic)?;
-        module.function(function);
-        module.need(need);
+/// An entry point of an [`Emission`].
+pub struct EntryPoint(Function, Requirement);
+
+impl<'a> Emission<'a> {
+    /// What all entry points have in common.
+    pub fn new(kernels: Vec<&'a Kernel>, source: &str) -> Self {
+        let is_of_hopper = |kernel: &Kernel| {
+            let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
+            statements.any(|s| match &s.kind {
+                StatementKind::BulkCopy(transfer) => transfer.multicast.is_some(),
+                kind => matches!(kind, StatementKind::Wgmma(_)),
+            })
+        };
+        let floor = if kernels.iter().copied().any(is_of_hopper) { HOPPER } else { FLOOR };
+        let mut module = ModuleBuilder::new(floor);
+        let file = module.file(source);
+        let maps = kernels.iter().map(|kernel| kernel.shared_map()).filter(|map| map.dynamic_bytes().is_some());
+        let alignment = maps.map(|map| map.alignment).max();
+        let dynamic = alignment.map(|most| module.dynamic_shared("shared_memory", u32::try_from(most).unwrap_or(1024)));
+        Self { kernels, module, file, dynamic }
     }
-    Ok(module)
+
+    /// The entry point at a position among the kernels.
+    ///
+    /// # Errors
+    /// See [`EmitError`].
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn entry(&self, entry: usize) -> Result<EntryPoint, EmitError> {
+        let kernel = self.kernels[entry];
+        verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
+        let (function, need) = entry::emit_entry(kernel, self.file, self.dynamic)?;
+        Ok(EntryPoint(function, need))
+    }
+
+    /// The module of these entry points. The verifier of PTX has accepted it.
+    ///
+    /// # Errors
+    /// See [`EmitError`].
+    pub fn finish(self, entries: Vec<EntryPoint>) -> Result<Module, EmitError> {
+        self.with(entries).finish().map_err(EmitError::Verify)
+    }
+
+    /// The same without the verifier, which finds nothing but mistakes of emission.
+    pub fn finish_unverified(self, entries: Vec<EntryPoint>) -> Module {
+        self.with(entries).finish_as_said()
+    }
+
+    fn with(self, entries: Vec<EntryPoint>) -> ModuleBuilder {
+        let mut module = self.module;
+        for EntryPoint(function, need) in entries {
+            module.function(function);
+            module.need(need);
+        }
+        module
+    }
 }

@@ -56,7 +56,10 @@ impl Entry<'_> {
         let right_at = self.descriptor(b);
         let sums: Vec<Operand> = product.all().filter_map(|v| self.variables[v.index()]).map(Operand::from).collect();
         let adds = match adds {
-            Some(adds) => self.register(*adds).into(),
+            Some(adds) => match self.of_part(*adds) {
+                Some(adds) => i64::from(adds).into(),
+                None => self.register(*adds).into(),
+            },
             None => 1.into(),
         };
         let mut operands = vec![Operand::vector(sums.into_iter()), left_at, right_at.into(), adds];
@@ -186,7 +189,15 @@ impl Entry<'_> {
         if more != 0 {
             low = self.result("add.s32", ScalarType::B32, [low.into(), more.into()]);
         }
+        if matrix.told {
+            low = self.of_warp(low.into());
+        }
         self.pair(of_slot, bytes, [low, high]).descriptor
+    }
+
+    /// What all lanes of a warp have: the same bits, and so does what they are together.
+    pub(super) fn of_warp(&mut self, own: Operand) -> RegId {
+        self.result("redux.sync.or.b32", ScalarType::B32, [own, u32::MAX.into()])
     }
 
     /// The descriptor that has two words, known from here on.

@@ -342,7 +342,7 @@ impl Printer<'_> {
     }
 
     fn matrix(&self, matrix: &Matrix) -> String {
-        let Matrix { buffer, slot, offset, across, leading, stride, swizzle } = *matrix;
+        let Matrix { buffer, slot, offset, across, leading, stride, swizzle, told: _ } = *matrix;
         let place = self.place(Memory::Buffer(buffer), offset);
         let way = if across { "across" } else { "along k" };
         let slot = self.name(slot);

@@ -69,6 +69,9 @@ pub struct Matrix {
     pub stride: u32,
     /// How chunks of 16 bytes are exchanged, by their addresses.
     pub swizzle: Swizzle,
+    /// Whether an instruction tells the assembler that the lanes of a warp agree on where it is, where it does not see
+    /// that: descriptors would move between registers for each product.
+    pub told: bool,
 }
 
 impl Wgmma {
@@ -76,6 +79,8 @@ impl Wgmma {
     pub const ROWS: u32 = 64;
     /// Most columns.
     pub const MOST_COLUMNS: u32 = 256;
+    /// Most groups that a wait leaves under way (PTX manual 9.7.15.7.3, as its assembler has it).
+    pub const MOST_PENDING: u32 = 7;
     /// Bytes along k.
     const DEPTH: u32 = 32;
     /// Bytes of a register with elements of a factor.

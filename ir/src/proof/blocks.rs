@@ -1,5 +1,5 @@
 //! Memory that blocks share, and what orders their accesses: a block that arrives at a counter sees what those did that
-//! arrived there before.
+//! arrived there before, and so does a role of one.
 //!
 //! Blocks are run one after the other, which decides who is the last to arrive, and nothing else: an access is right
 //! only if what it meets is ordered before it by arrivals.
@@ -241,7 +241,8 @@ impl Workspaces {
         join(&mut seen.all, &std::mem::take(&mut seen.warp));
     }
 
-    /// Whether an access of another block comes before what an agent of the block that runs does now.
+    /// Whether an access of another block, or of another role, comes before what an agent of the block that runs does
+    /// now.
     pub fn sees(&self, actor: Actor, other: &Access) -> bool {
         let by = |seen: &Seen| seen.get(&other.party()).is_some_and(|until| until.covers(other.actor, other.time));
         let Some(seen) = self.parties.get(&self.now) else { return false };
@@ -263,7 +264,8 @@ impl Workspaces {
         let cell = &self.all[usize::from(workspace)].cells[at.unsigned_abs() as usize];
         let ordered = |other: &Access| match (other.block == own.block, other.actor) {
             (true, Actor::Thread(_)) if other.by == own.by => other.actor == own.actor || other.time < synced,
-            (true, Actor::Thread(_)) => other.time < view.clock.of(other.by).written,
+            // Roles of a block arrive as blocks do.
+            (true, Actor::Thread(_)) => other.time < view.clock.of(other.by).written || self.sees(own.actor, other),
             (true, Actor::Copy(_)) => false,
             (false, _) => self.sees(own.actor, other),
         };

@@ -25,6 +25,8 @@ struct Cell {
     read: Time,
     /// The last copy that reads it.
     leaving: u32,
+    /// How often products that may be under way read it.
+    multiplied: u32,
     /// Whether a copy took it to a tensor since it was written.
     taken: bool,
 }
@@ -41,6 +43,7 @@ const EMPTY: Cell = Cell {
     reader: NONE,
     read: 0,
     leaving: NONE,
+    multiplied: 0,
     taken: false,
 };
 
@@ -72,7 +75,7 @@ struct Product {
     id: CopyId,
     /// The threads that it reads for.
     reader: u32,
-    /// The cells that it reads, in order.
+    /// The cells that it reads, each as often as it does.
     cells: Vec<usize>,
 }
 
@@ -250,7 +253,7 @@ impl Shared {
                 return Err((Kind::Race, what));
             }
         }
-        if self.products.iter().any(|product| product.cells.binary_search(&at).is_ok()) {
+        if cell.multiplied > 0 {
             return Err((Kind::StillRead, format!("{} writes it while a product may read it still", name(agent))));
         }
         if cell.leaving != NONE {
@@ -419,9 +422,10 @@ impl Shared {
     }
 
     /// A product of some threads is started, which reads these cells.
-    pub fn begin_product(&mut self, id: CopyId, reader: u32, mut cells: Vec<usize>) {
-        cells.sort_unstable();
-        cells.dedup();
+    pub fn begin_product(&mut self, id: CopyId, reader: u32, cells: Vec<usize>) {
+        for at in &cells {
+            self.cells[*at].multiplied += 1;
+        }
         self.products.push(Product { id, reader, cells });
     }
 
@@ -438,6 +442,7 @@ impl Shared {
             let cell = &mut self.cells[at];
             cell.reader = if last == NONE || last_by != by || last == reader { reader } else { SEVERAL };
             (cell.read, cell.reader_by) = (now, by);
+            cell.multiplied -= 1;
         }
     }
 

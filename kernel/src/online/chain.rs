@@ -1,18 +1,22 @@
-//! Two reductions of an algorithm that one pass computes: m, the largest or smallest u, and a sum of y·exp(κ·(u − m)).
+//! Two reductions of an algorithm that one pass computes: an earlier one, m, and a later one whose terms read it.
 //!
-//! κ is such that no argument is above 0: then no exponential overflows, with whatever m there is so far, and m is
-//! infinite only where every u is. The argument is written as f(u) − f(m), f(x) = x or x times a literal, scaled by
-//! literals: then the roundings of f are the same in every exponential, and the arguments of corrections add up to that
-//! of the whole.
+//! | m | the later one | parts | file |
+//! | --- | --- | --- | --- |
+//! | the largest or smallest u | a sum of y·exp(κ·(u − m)) | are multiplied by exp(κ·(m − m')) | `exponential` |
+//! | the largest \|x\| | a sum of y·(x/m)ᵖ | are multiplied by (m/m')ᵖ | `scaled` |
+//! | an extreme | takes y where u = m; or the place of m | begin anew unless m = m' | `choice` |
+//! | a sum of u, or the mean of u | a sum of (u − μ)², μ that mean | n·(μ − μ')² is added | `squares` |
+//!
+//! This file finds that the two have the same elements and the same terms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::copy::{Copy, Env, Swap, mentions, push};
-use super::key::{has_reduction, index_key, key, literal, size};
-use super::{Correction, Obstacle, correction, is_exponential};
-use crate::algorithm::{
-    Algorithm, AxisId, Binary, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId,
-};
+use super::copy::{Copy, Env};
+use super::exponential::Exponential;
+use super::key::{has_reduction, index_key, key, size};
+use super::scaled::Scaled;
+use super::{Obstacle, choice, exponential, scaled, squares};
+use crate::algorithm::{Algorithm, AxisId, Binary, Index, IndexId, Order, Reduction, Run, Source, Value, ValueId};
 use crate::element::ElementType;
 
 /// Most nodes of a term, once its equations are put in.
@@ -27,59 +31,86 @@ pub enum At {
     Earlier,
 }
 
-/// A sum that corrections follow an extreme with. Its parts are values of the algorithm that it was found in, added to
-/// it at the end.
+/// A reduction that follows an earlier one, m. Its parts are values of the algorithm that it was found in, added to it
+/// at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// The equation of the extreme.
+    /// The equation of m.
     pub earlier: u16,
-    /// Whether it is the largest or the smallest.
+    /// Its operation.
     pub op: Reduction,
-    /// The exponential.
-    pub function: Unary,
-    /// The term, where the extreme is the variable `now`.
+    /// How parts follow it.
+    pub rule: Rule,
+    /// The term, where m is the variable `now`; a mean, if the rule is that of squares.
     pub term: ValueId,
-    /// What the exponential is multiplied with.
+    /// What the contract asks for of each term: what an exponential is multiplied with; the magnitude of u.
     pub weight: ValueId,
-    /// exp(κ·(before − now)): the factor of partial sums.
+    /// What the rule corrects parts with, over m as it was, `before`, and as it is, `now`.
     pub correction: ValueId,
-    /// Number of the variable that stands for the extreme so far.
+    /// Number of the variable that stands for m so far.
     pub now: u32,
     /// The same, before it changed.
     pub before: u32,
-    /// Operations of a term beside the exponential.
-    pub steps: u32,
-    /// Operations of its argument.
-    pub scales: u32,
-    /// If the argument multiplies u and takes f(m) off in one step, `fma(k, u, -f(m))` with f(x) = k·x rounded: k and
-    /// u. An exponential may be above 1 then, by as much as f rounds: see [`Chain::most_fused`].
-    pub fused: Option<(ValueId, ValueId)>,
-    /// The narrower types that a `dot` rounds the exponential to.
-    pub casts: Vec<ElementType>,
-    /// With which indices, in the axes of the sum, its term reads the extreme.
+    /// With which indices, in the axes of the later reduction, its term reads m.
     pub places: Vec<IndexId>,
-    /// The axes of the sum that the extreme lacks.
+    /// The axes of the later one that m lacks.
     pub more: Vec<AxisId>,
 }
 
+/// How partial results follow the earlier reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A sum is multiplied by the correction.
+    Exponential(Exponential),
+    /// The same, with quotients.
+    Scaled(Scaled),
+    /// A sum of squares of differences from the mean of its terms so far: the correction is added as often as there are
+    /// terms.
+    Squares,
+    /// It begins anew, unless the correction, of type `bool`, holds.
+    Choice {
+        /// The operation that takes in terms.
+        op: Reduction,
+        /// What it begins with.
+        identity: ValueId,
+    },
+}
+
 impl Chain {
-    /// The size of k·u up to which k·u − f(m) is at most 1 where u is at most m, in that type: there f rounds by no
-    /// more. Of larger ones nothing is promised.
-    pub const fn most_fused(element: ElementType) -> f64 {
-        match element {
-            ElementType::F64 => (1_u64 << 53) as f64,
-            _ => (1_u64 << 24) as f64,
+    /// The exponential, if the rule has one.
+    pub const fn exponential(&self) -> Option<&Exponential> {
+        match &self.rule {
+            Rule::Exponential(exponential) => Some(exponential),
+            Rule::Scaled(_) | Rule::Squares | Rule::Choice { .. } => None,
         }
     }
+}
+
+/// What is computed first: an extreme or a sum, which may be divided by the number of its terms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Earlier {
+    pub op: Reduction,
+    order: Order,
+    pub axes: Run,
+    /// The term.
+    pub u: ValueId,
+    /// The number of terms, if it is divided by that.
+    pub divisor: Option<ValueId>,
 }
 
 /// Why two reductions are no chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoChain {
-    /// The earlier one is not a single `max` or `min`.
+    /// The earlier one is not a single `max`, `min` or `sum`.
     NotExtreme,
-    /// The later one is not a single `sum`.
+    /// The later one is not a single reduction of a kind that follows another.
     NotSum,
+    /// The earlier one has a fixed order.
+    Fixed(ValueId),
+    /// An `argmax` follows a `max` and an `argmin` a `min`, of the same terms.
+    Search(ValueId),
+    /// It has more axes than the earlier one, and is no sum of exponentials.
+    More,
     /// The later one does not say `online sum`.
     NotOnline(ValueId),
     /// Other types than `f32` and `f64`, or two of them.
@@ -96,6 +127,8 @@ pub enum NoChain {
     Obstacle(Obstacle),
     /// It has one, but is no product with one exponential.
     Shape(ValueId),
+    /// It has one, but is no square of the difference from the mean.
+    Square(ValueId),
     /// The argument of the exponential is not that of the extreme.
     Other(ValueId),
     /// The exponential may be larger than 1.
@@ -104,9 +137,10 @@ pub enum NoChain {
     TooLarge,
 }
 
-/// The extremes over one axis that the term of an equation's reduction reads, itself or through what it inlines.
-pub fn extremes(algorithm: &Algorithm, equation: u16) -> Vec<u16> {
-    let Some((_, _, body)) = sum_of(algorithm, equation) else { return Vec::new() };
+/// The reductions over one axis that the term of an equation's reduction reads, itself or through what it inlines, and
+/// may follow: extremes first.
+pub fn earlier_ones(algorithm: &Algorithm, equation: u16) -> Vec<u16> {
+    let Some((.., body)) = reduction_of(algorithm, equation) else { return Vec::new() };
     let (mut open, mut found, mut seen) = (vec![body], Vec::new(), BTreeSet::new());
     while let Some(value) = open.pop() {
         if !seen.insert(value) {
@@ -117,25 +151,26 @@ pub fn extremes(algorithm: &Algorithm, equation: u16) -> Vec<u16> {
         else {
             continue;
         };
-        if extreme_of(algorithm, equation).is_some() {
-            if !found.contains(&equation) {
-                found.push(equation);
+        if let Some(earlier) = earlier_of(algorithm, equation) {
+            let rank = (earlier.op == Reduction::Sum, equation);
+            if !found.contains(&rank) {
+                found.push(rank);
             }
         } else if !has_reduction(algorithm, equation) {
             open.push(component_value(algorithm, equation, component));
         }
     }
     found.sort_unstable();
-    found
+    found.into_iter().map(|(_, equation)| equation).collect()
 }
 
 /// The chain that an equation `online sum` is the end of.
 ///
 /// # Errors
-/// Why there is none: of the first extreme that its term reads.
+/// Why there is none: of the first reduction that its term reads.
 pub fn chain_of(algorithm: &mut Algorithm, equation: u16) -> Result<Chain, NoChain> {
     let mut first = None;
-    for earlier in extremes(algorithm, equation) {
+    for earlier in earlier_ones(algorithm, equation) {
         match chain(algorithm, earlier, equation, At::Later) {
             Ok(chain) => return Ok(chain),
             Err(why) => {
@@ -151,22 +186,34 @@ pub(super) fn component_value(algorithm: &Algorithm, equation: u16, component: u
     algorithm.components[components][usize::from(component)].value
 }
 
-/// The reduction that an equation is.
-fn single(algorithm: &Algorithm, equation: u16) -> Option<Value> {
+/// The value that an equation is.
+fn single(algorithm: &Algorithm, equation: u16) -> Option<ValueId> {
     let components = algorithm.equations[usize::from(equation)].components;
-    (components.len == 1).then(|| algorithm.values[component_value(algorithm, equation, 0) as usize])
+    (components.len == 1).then(|| component_value(algorithm, equation, 0))
 }
 
-pub(super) fn extreme_of(algorithm: &Algorithm, equation: u16) -> Option<(Reduction, Run, ValueId)> {
-    match single(algorithm, equation)? {
-        Value::Reduce { op: op @ (Reduction::Max | Reduction::Min), axes, body, .. } => Some((op, axes, body)),
+/// What an equation is, if others can follow it.
+pub(super) fn earlier_of(algorithm: &Algorithm, equation: u16) -> Option<Earlier> {
+    let value = single(algorithm, equation)?;
+    let (reduced, divisor) = match algorithm.values[value as usize] {
+        Value::Binary(Binary::Div, sum, divisor) => (sum, Some(divisor)),
+        _ => (value, None),
+    };
+    match algorithm.values[reduced as usize] {
+        Value::Reduce { op: op @ (Reduction::Max | Reduction::Min), order, axes, body } if divisor.is_none() => {
+            Some(Earlier { op, order, axes, u: body, divisor })
+        }
+        Value::Reduce { op: op @ Reduction::Sum, order, axes, body } if !matches!(order, Order::Dot { .. }) => {
+            Some(Earlier { op, order, axes, u: body, divisor })
+        }
         _ => None,
     }
 }
 
-pub(super) fn sum_of(algorithm: &Algorithm, equation: u16) -> Option<(Order, Run, ValueId)> {
-    match single(algorithm, equation)? {
-        Value::Reduce { op: Reduction::Sum, order, axes, body } => Some((order, axes, body)),
+/// The reduction that an equation is.
+pub(super) fn reduction_of(algorithm: &Algorithm, equation: u16) -> Option<(Reduction, Order, Run, ValueId)> {
+    match algorithm.values[single(algorithm, equation)? as usize] {
+        Value::Reduce { op, order, axes, body } => Some((op, order, axes, body)),
         _ => None,
     }
 }
@@ -186,10 +233,28 @@ pub fn chain(algorithm: &mut Algorithm, earlier: u16, later: u16, at: At) -> Res
         NoChain::Nested(value) => NoChain::Nested(written(value)),
         NoChain::Obstacle(Obstacle { value, why }) => NoChain::Obstacle(Obstacle { value: written(value), why }),
         NoChain::Shape(value) => NoChain::Shape(written(value)),
+        NoChain::Square(value) => NoChain::Square(written(value)),
+        NoChain::Search(value) => NoChain::Search(written(value)),
         NoChain::Other(value) => NoChain::Other(written(value)),
         NoChain::Grows(value) => NoChain::Grows(written(value)),
         other => other,
     })
+}
+
+/// Two reductions with the same elements and the same terms, over the axes of one of them.
+pub(super) struct Pair<'a> {
+    pub algorithm: &'a mut Algorithm,
+    pub earlier: Earlier,
+    /// The axis of terms.
+    pub axis: AxisId,
+    /// The key of u, and u itself.
+    pub key: String,
+    pub u: ValueId,
+    /// The term, where the earlier one is the variable `now`. Of a search it is what is searched.
+    pub term: ValueId,
+    pub now: u32,
+    pub before: u32,
+    pub is_dot: bool,
 }
 
 /// The same; `origins` are what the values that it adds first are copies of.
@@ -199,28 +264,51 @@ fn find(
     at: At,
     origins: &mut Vec<ValueId>,
 ) -> Result<Chain, NoChain> {
-    let (op, of_extreme, u) = extreme_of(algorithm, earlier).ok_or(NoChain::NotExtreme)?;
-    let (order, of_sum, body) = sum_of(algorithm, later).ok_or(NoChain::NotSum)?;
-    if !order.is_online() {
-        return Err(NoChain::NotOnline(component_value(algorithm, later, 0)));
+    let first = earlier_of(algorithm, earlier).ok_or(NoChain::NotExtreme)?;
+    let (op, order, of_later, body) = reduction_of(algorithm, later).ok_or(NoChain::NotSum)?;
+    let own = component_value(algorithm, later, 0);
+    let is_search = matches!(op, Reduction::ArgMax | Reduction::ArgMin);
+    // What rounds has to say so; what chooses does not round.
+    let is_exact = is_search || !order.is_online();
+    if is_search && !matches!((first.op, op), (Reduction::Max, Reduction::ArgMax) | (Reduction::Min, Reduction::ArgMin))
+    {
+        return Err(NoChain::Search(own));
+    }
+    if first.order == Order::Ordered {
+        return Err(NoChain::Fixed(component_value(algorithm, earlier, 0)));
+    }
+    if order == Order::Ordered {
+        return Err(NoChain::NotOnline(own));
     }
     let mut known = BTreeMap::new();
-    if [u, body].iter().any(|value| size(algorithm, *value, &mut known) > MOST_NODES) {
+    if [first.u, body].iter().any(|value| size(algorithm, *value, &mut known) > MOST_NODES) {
         return Err(NoChain::TooLarge);
     }
-    let element = algorithm.types[body as usize];
-    if !matches!(element, ElementType::F32 | ElementType::F64) || algorithm.types[u as usize] != element {
+    let element = algorithm.types[first.u as usize];
+    let is_one_type = is_exact || algorithm.types[body as usize] == element;
+    if !matches!(element, ElementType::F32 | ElementType::F64) || !is_one_type {
         return Err(NoChain::Type);
     }
     let axes = |equation: u16, run: Run| {
         let own = algorithm.equations[usize::from(equation)].axes;
         (algorithm.axis_lists[own.range()].to_vec(), algorithm.axis_lists[run.range()].to_vec())
     };
-    let ((mine, of_u), (yours, of_term)) = (axes(earlier, of_extreme), axes(later, of_sum));
+    let ((mine, of_u), (yours, of_term)) = (axes(earlier, first.axes), axes(later, of_later));
     let ([j], [k]) = (&of_u[..], &of_term[..]) else { return Err(NoChain::Range) };
-    // Element by element: axis for axis, as the term reads the extreme.
-    let read = reads(algorithm, body, earlier).ok_or(NoChain::Unread)?;
+    // Element by element: axis for axis, as the term reads the earlier one. A search reads nothing: it has the same.
+    let read = if is_search {
+        let mut alike = |axis: &AxisId| {
+            algorithm.indices.to_mut().push(Index::Axis(*axis));
+            (algorithm.indices.len() - 1) as IndexId
+        };
+        yours.iter().map(&mut alike).collect()
+    } else {
+        reads(algorithm, body, earlier).ok_or(NoChain::Unread)?
+    };
     let mut counterparts: Vec<(AxisId, AxisId)> = vec![(*j, *k)];
+    if mine.len() != read.len() {
+        return Err(NoChain::Elements);
+    }
     for (own, index) in mine.iter().zip(&read) {
         match algorithm.indices[*index as usize] {
             Index::Axis(axis) if yours.contains(&axis) && counterparts.iter().all(|c| c.1 != axis) => {
@@ -245,117 +333,57 @@ fn find(
     if range(*j, &from_mine) != range(*k, &from_yours) {
         return Err(NoChain::Range);
     }
-    let term_axis = if at == At::Later { *k } else { *j };
-    let u = key(algorithm, u, &names(&from_mine));
+    // What is read was proved to be there. A search reads nothing: the earlier one must have the same elements.
+    let is_elsewhere = |(own, axis): (&AxisId, &AxisId)| range(*own, &from_mine) != range(*axis, &from_yours);
+    if is_search && mine.iter().zip(&yours).any(is_elsewhere) {
+        return Err(NoChain::Elements);
+    }
+    let axis = if at == At::Later { *k } else { *j };
+    let u_key = key(algorithm, first.u, &names(&from_mine));
     let now = variables(algorithm);
     let before = now + 1;
     let wanted = read.iter().map(|i| index_key(algorithm, *i, &names(&from_yours))).collect();
     let mut copy = Copy { algorithm, earlier, wanted, now, failed: None, origins };
     let start: Env = from_yours.iter().map(|(axis, to)| (*axis, copy.index(Index::Axis(*to)))).collect();
     let term = copy.value(body, &start);
+    let start: Env = from_mine.iter().map(|(axis, to)| (*axis, copy.index(Index::Axis(*to)))).collect();
+    let u = copy.value(first.u, &start);
     if let Some(failed) = copy.failed {
         return Err(failed);
     }
-    let found = correction(algorithm, Reduction::Sum, term, now, &[term_axis]).map_err(NoChain::Obstacle)?;
-    if found == Correction::Keep {
-        return Err(NoChain::Unread);
-    }
     let is_dot = matches!(order, Order::Dot { .. });
-    let (path, function, argument) = down(algorithm, (term, is_dot), now, element)?;
-    let narrow = |step: &ValueId| {
-        let ty = algorithm.types[*step as usize];
-        (ty != element).then_some(ty)
-    };
-    let casts = path.iter().filter_map(narrow).collect();
-    let with = Value::Variable(before);
-    let at_before = Swap { algorithm, u: &u, axis: term_axis, with }.value(argument).map_err(NoChain::Other)?;
-    let at_before = rounded_alike(algorithm, at_before);
-    let (sign, scales) = direction(algorithm, at_before, (before, now)).ok_or(NoChain::Other(argument))?;
-    if sign != (op == Reduction::Max) {
-        return Err(NoChain::Grows(argument));
+    let mut pair = Pair { algorithm, earlier: first, axis, key: u_key, u, term, now, before, is_dot };
+    let (rule, parts) = rule(&mut pair, op, (own, is_exact))?;
+    if !more.is_empty() && !matches!(rule, Rule::Exponential(_)) {
+        return Err(NoChain::More);
     }
-    let correction = push(algorithm, Value::Unary(function, at_before), element);
-    let fused = fused(algorithm, argument);
-    let weight = weight(algorithm, &path, now, element);
-    let steps = path.len() as u32;
-    let places = read;
-    Ok(Chain {
-        earlier,
-        op,
-        function,
-        term,
-        weight,
-        correction,
-        now,
-        before,
-        steps,
-        scales,
-        fused,
-        casts,
-        places,
-        more,
-    })
+    let Parts { term, weight, correction } = parts;
+    Ok(Chain { earlier, op: first.op, rule, term, weight, correction, now, before, places: read, more })
 }
 
-/// Down a product to the exponential in it: the operations on the way, the exponential, its argument. A `dot` may round
-/// the exponential itself, which is at most 1, to the type of a factor.
-fn down(
-    algorithm: &Algorithm,
-    (term, is_dot): (ValueId, bool),
-    now: u32,
-    element: ElementType,
-) -> Result<(Vec<ValueId>, Unary, ValueId), NoChain> {
-    let (mut at, mut path, mut is_cast) = (term, Vec::new(), false);
-    loop {
-        let depends = |v: ValueId| mentions(algorithm, v, now);
-        let ty = |v: ValueId| algorithm.types[v as usize];
-        at = match algorithm.values[at as usize] {
-            Value::Unary(function, argument) if is_exponential(function) && ty(at) == element => {
-                return Ok((path, function, argument));
-            }
-            Value::Cast(a) if is_dot && ty(at).is_float() && ty(a).is_float() => {
-                is_cast = true;
-                path.push(at);
-                a
-            }
-            _ if is_cast => return Err(NoChain::Shape(at)),
-            Value::Unary(Unary::Neg, a) => {
-                path.push(at);
-                a
-            }
-            Value::Binary(Binary::Mul, a, b) if depends(a) != depends(b) => {
-                path.push(at);
-                if depends(a) { a } else { b }
-            }
-            Value::Binary(Binary::Div, a, b) if !depends(b) => {
-                path.push(at);
-                a
-            }
-            _ => return Err(NoChain::Shape(at)),
-        };
-        if !is_cast && ty(at) != element {
-            return Err(NoChain::Shape(at));
-        }
+/// The rule that a reduction follows an earlier one by; of one that is exact there is no correction that rounds.
+fn rule(pair: &mut Pair<'_>, op: Reduction, (own, is_exact): (ValueId, bool)) -> Result<(Rule, Parts), NoChain> {
+    match choice::find(pair, op) {
+        Ok(found) => Ok(found),
+        Err(why) if matches!(op, Reduction::ArgMax | Reduction::ArgMin) => Err(why),
+        Err(_) if op != Reduction::Sum => Err(NoChain::NotSum),
+        Err(_) if is_exact => Err(NoChain::NotOnline(own)),
+        Err(_) if pair.earlier.op == Reduction::Sum => squares::find(pair),
+        Err(_) => match exponential::find(pair) {
+            Err(NoChain::Shape(part)) => scaled::find(pair).map_err(|why| match why {
+                NoChain::Obstacle(_) | NoChain::Shape(_) => NoChain::Shape(part),
+                other => other,
+            }),
+            found => found,
+        },
     }
 }
 
-/// What the exponential of a product is multiplied with: the same product with 1 in its place.
-fn weight(algorithm: &mut Algorithm, path: &[ValueId], now: u32, element: ElementType) -> ValueId {
-    let one = 1.0_f64;
-    let bits = if element == ElementType::F64 { one.to_bits() } else { u64::from((one as f32).to_bits()) };
-    let mut weight = push(algorithm, Value::Literal(bits), element);
-    for &step in path.iter().rev() {
-        let node = match algorithm.values[step as usize] {
-            Value::Unary(op, _) => Value::Unary(op, weight),
-            Value::Binary(op, a, b) if mentions(algorithm, a, now) => Value::Binary(op, weight, b),
-            Value::Binary(op, a, _) => Value::Binary(op, a, weight),
-            Value::Cast(_) => Value::Cast(weight),
-            other => other,
-        };
-        let ty = algorithm.types[step as usize];
-        weight = push(algorithm, node, ty);
-    }
-    weight
+/// What a rule finds.
+pub(super) struct Parts {
+    pub term: ValueId,
+    pub weight: ValueId,
+    pub correction: ValueId,
 }
 
 /// One more than the largest number of a variable.
@@ -390,84 +418,5 @@ pub(super) fn reads(algorithm: &Algorithm, value: ValueId, earlier: u16) -> Opti
             inner.iter().map(here).collect()
         }
         _ => algorithm.operands(value).into_iter().find_map(|v| reads(algorithm, v, earlier)),
-    }
-}
-
-/// The factors that an argument multiplies in one step with the difference, negated or scaled as it may be.
-fn fused(algorithm: &Algorithm, argument: ValueId) -> Option<(ValueId, ValueId)> {
-    match algorithm.values[argument as usize] {
-        Value::Fma(a, b, _) => Some((a, b)),
-        Value::Unary(Unary::Neg, a) => fused(algorithm, a),
-        Value::Binary(Binary::Mul, a, b) => fused(algorithm, a).or_else(|| fused(algorithm, b)),
-        Value::Binary(Binary::Div, a, _) => fused(algorithm, a),
-        _ => None,
-    }
-}
-
-/// The argument of a correction, from that of a term with the earlier extreme in the place of u. What is multiplied in
-/// one step with the difference is rounded before it here, as it is where an extreme is taken off: f(m₀) − f(m₁) is
-/// what k·u − f(m₀) is short of k·u − f(m₁).
-fn rounded_alike(algorithm: &mut Algorithm, argument: ValueId) -> ValueId {
-    let ty = algorithm.types[argument as usize];
-    let node = match algorithm.values[argument as usize] {
-        Value::Fma(a, b, c) => {
-            let product = push(algorithm, Value::Binary(Binary::Mul, a, b), ty);
-            Value::Binary(Binary::Add, product, c)
-        }
-        Value::Unary(Unary::Neg, a) => Value::Unary(Unary::Neg, rounded_alike(algorithm, a)),
-        Value::Binary(op @ (Binary::Mul | Binary::Div), a, b) => {
-            let (first, second) = (rounded_alike(algorithm, a), rounded_alike(algorithm, b));
-            Value::Binary(op, first, second)
-        }
-        _ => return argument,
-    };
-    if node == algorithm.values[argument as usize] { argument } else { push(algorithm, node, ty) }
-}
-
-/// Whether an argument grows with `before`, and its operations; none if it is not f(before) − f(now), scaled.
-fn direction(algorithm: &Algorithm, value: ValueId, (before, now): (u32, u32)) -> Option<(bool, u32)> {
-    let scaled = |a: ValueId, b: ValueId| -> Option<(bool, u32)> {
-        let (grows, steps) = direction(algorithm, a, (before, now))?;
-        let by = literal(algorithm, b).filter(|by| *by != 0.0)?;
-        Some((grows == (by > 0.0), steps + 1))
-    };
-    match algorithm.values[value as usize] {
-        Value::Unary(Unary::Neg, a) => direction(algorithm, a, (before, now)).map(|(grows, steps)| (!grows, steps)),
-        Value::Binary(Binary::Mul, a, b) => scaled(a, b).or_else(|| scaled(b, a)),
-        Value::Binary(Binary::Div, a, b) => scaled(a, b),
-        Value::Binary(Binary::Sub, a, b) => {
-            let (first, second) = (stretched(algorithm, a)?, stretched(algorithm, b)?);
-            if first.1 != second.1 || first.1 == 0.0 {
-                return None;
-            }
-            match (first.0, second.0) {
-                (x, y) if (x, y) == (before, now) => Some((first.1 > 0.0, 1)),
-                (x, y) if (x, y) == (now, before) => Some((first.1 < 0.0, 1)),
-                _ => None,
-            }
-        }
-        // A product that was one step with the difference: that with the extreme is rounded before it.
-        Value::Binary(Binary::Add, a, b) => {
-            let (first, second) = (stretched(algorithm, a)?, stretched(algorithm, b)?);
-            let is_difference = first.1 == -second.1 && first.1 != 0.0 && (first.0, second.0) == (before, now);
-            is_difference.then_some((first.1 > 0.0, 1))
-        }
-        _ => None,
-    }
-}
-
-/// A variable, or one times a literal: which, and by what.
-fn stretched(algorithm: &Algorithm, value: ValueId) -> Option<(u32, f64)> {
-    match algorithm.values[value as usize] {
-        Value::Variable(v) => Some((v, 1.0)),
-        Value::Unary(Unary::Neg, a) => stretched(algorithm, a).map(|(v, by)| (v, -by)),
-        Value::Binary(Binary::Mul, a, b) => {
-            let of = |x: ValueId, y: ValueId| match algorithm.values[x as usize] {
-                Value::Variable(v) => Some((v, literal(algorithm, y)?)),
-                _ => None,
-            };
-            of(a, b).or_else(|| of(b, a))
-        }
-        _ => None,
     }
 }

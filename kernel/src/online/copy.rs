@@ -149,13 +149,20 @@ pub(super) struct Swap<'a> {
 }
 
 impl Swap<'_> {
+    /// Whether u is a part of a value.
+    fn has(&self, value: ValueId) -> bool {
+        let is_u = |v: ValueId| key(self.algorithm, v, &[]) == self.u || self.has(v);
+        self.algorithm.operands(value).into_iter().any(is_u)
+    }
+
     /// Fails where something is left that differs from term to term.
     pub fn value(&mut self, value: ValueId) -> Result<ValueId, ValueId> {
         let ty = self.algorithm.types[value as usize];
         if key(self.algorithm, value, &[]) == self.u {
             return Ok(push(self.algorithm, self.with, ty));
         }
-        if !varies(self.algorithm, value, &[self.axis]) {
+        // u may be the same for all terms, and is swapped then, too.
+        if !varies(self.algorithm, value, &[self.axis]) && !self.has(value) {
             return Ok(value);
         }
         let node = match self.algorithm.values[value as usize] {

@@ -28,6 +28,12 @@ pub struct Factor {
     key: String,
 }
 
+impl Factor {
+    pub(super) fn new(algorithm: &Algorithm, value: ValueId, inverse: bool) -> Self {
+        Self { value, inverse, key: key(algorithm, value, &[]) }
+    }
+}
+
 impl PartialEq for Factor {
     fn eq(&self, other: &Self) -> bool {
         self.inverse == other.inverse && self.key == other.key
@@ -88,6 +94,12 @@ pub enum Why {
     Combined,
     /// Literals whose product or sum is rounded.
     Literal,
+    /// Of a mean: a polynomial of the term and the mean, and not of their difference alone.
+    Shift,
+    /// Of a mean: what differs from term to term, beside the terms that it is the mean of.
+    Beside,
+    /// Of a mean: a function that is no polynomial.
+    Curved,
 }
 
 impl Why {
@@ -104,6 +116,9 @@ impl Why {
             Self::Nested => "is a reduction of its own",
             Self::Combined => "is combined by an operation that a factor does not go through",
             Self::Literal => "has literals whose product or sum is rounded",
+            Self::Shift => "is no polynomial of the difference",
+            Self::Beside => "differs from term to term, and is not what it is the mean of",
+            Self::Curved => "is no polynomial in it",
         }
     }
 }
@@ -130,7 +145,7 @@ impl Coefficient {
         }
     }
 
-    fn add(mut self, other: &Self, sign: f64) -> Option<Self> {
+    pub(super) fn add(mut self, other: &Self, sign: f64) -> Option<Self> {
         for (literal, factors) in &other.0 {
             let literal = literal * sign;
             match self.0.iter().position(|(_, own)| own == factors) {
@@ -162,7 +177,7 @@ impl Coefficient {
         self
     }
 
-    fn times(mut self, by: f64) -> Option<Self> {
+    pub(super) fn times(mut self, by: f64) -> Option<Self> {
         if by == 0.0 {
             return Some(Self::default());
         }
@@ -176,7 +191,17 @@ impl Coefficient {
         Some(self)
     }
 
-    fn with(mut self, factor: &Factor) -> Self {
+    /// The product of two; none where literals are rounded.
+    pub(super) fn multiply(&self, other: &Self) -> Option<Self> {
+        let mut all = Self::default();
+        for (literal, factors) in &other.0 {
+            let product = factors.iter().fold(self.clone(), |product, factor| product.with(factor));
+            all = all.add(&product.times(*literal)?, 1.0)?;
+        }
+        Some(all)
+    }
+
+    pub(super) fn with(mut self, factor: &Factor) -> Self {
         let against = Factor { inverse: !factor.inverse, ..factor.clone() };
         for (_, factors) in &mut self.0 {
             match factors.iter().position(|f| *f == against) {
@@ -412,7 +437,7 @@ impl Terms<'_> {
             Some(by) if by.is_normal() && by.log2().fract() == 0.0 && by > 0.0 => {
                 k.clone().times(1.0 / by).ok_or(Obstacle { value, why: Why::Literal })?
             }
-            _ => k.clone().with(&Factor { value: factor, inverse, key: key(self.algorithm, factor, &[]) }),
+            _ => k.clone().with(&Factor::new(self.algorithm, factor, inverse)),
         };
         Ok(Form::Linear { k, alone })
     }

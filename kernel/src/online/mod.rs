@@ -2,32 +2,47 @@
 //! is known, and be corrected afterwards.
 //!
 //! **Property.** `correction` gives c only if, over the reals, term(x, m') = c(m, m') ∘ term(x, m) for all x, m, m',
-//! and (∘) distributes over the later reduction's combination (docs/theory.md, Online reductions). `chain` finds the
-//! one form that kernels compute so far: a sum of y·exp(κ·(u − m)) with m the largest u, or with m the smallest and
-//! κ < 0.
+//! and (∘) distributes over the later reduction's combination (docs/theory.md, Online reductions); `moments`
+//! of what is a polynomial of the difference from a mean. `chain` finds the forms that kernels compute.
 //! **Approximation.** Incomplete: what is only equal after a transformation that is not in the table of `factor` is
-//! refused. Rounding is not looked at here; [`loss`] bounds it.
+//! refused. Rounding is not looked at here; [`loss`] and [`squares_loss`] bound it.
 //!
 //! | file | what it knows |
 //! | --- | --- |
 //! | `factor` | how a term depends on a variable; the correction; what stands in the way |
 //! | `chain` | two reductions of an algorithm that are such a pair, and the parts that a kernel computes |
+//! | `exponential` | sums of exponentials, which are multiplied by a factor |
+//! | `scaled` | sums of quotients by the largest magnitude, the same |
+//! | `choice` | what is taken where an extreme is, and the place of one |
+//! | `squares` | polynomials of the difference from a mean; sums of squares |
 //! | `copy` | terms with something in the place of parts of them |
 //! | `key` | when two values are the same, and what they depend on |
 //! | `refuted` | terms that no factor corrects, in numbers |
+//! | `moved` | lists of terms that nothing corrects where their mean changes |
 
 mod chain;
+mod choice;
 mod copy;
+mod exponential;
 mod factor;
 mod key;
+mod moved;
 mod refuted;
+#[cfg(test)]
+mod rule_tests;
+mod scaled;
+mod squares;
 #[cfg(test)]
 mod tests;
 
-pub use chain::{At, Chain, NoChain, chain, chain_of, extremes};
+pub use chain::{At, Chain, NoChain, Rule, chain, chain_of, earlier_ones};
 pub use copy::{push, replaced};
+pub use exponential::Exponential;
 pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
+pub use moved::{Moved, moved};
 pub use refuted::{Refuted, refuted};
+pub use scaled::Scaled;
+pub use squares::{moments, squares_loss};
 
 use crate::algorithm::Unary;
 use crate::element::ElementType;
@@ -60,7 +75,7 @@ pub struct Loss {
 /// An approximate exponential loses up to 2·u times its argument as well, and arguments add up to 2·D at most. A `dot`
 /// that rounds exponentials to a narrower type loses half a unit of that twice, or what is below its least normal
 /// number; beside what its additions lose: [`crate::dot::loss`].
-pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
+pub fn loss(chain: &Exponential, element: ElementType, terms: u64) -> Option<Loss> {
     let (unit, reach, least) = match element {
         ElementType::F32 => (power(-24), 104.0, f64::from(f32::MIN_POSITIVE)),
         ElementType::F64 => (power(-53), 746.0, f64::MIN_POSITIVE),
@@ -82,6 +97,20 @@ pub fn loss(chain: &Chain, element: ElementType, terms: u64) -> Option<Loss> {
         underflow += 2.0 * power(format.least_exponent());
     }
     Some(Loss { relative: all.exp_m1(), underflow })
+}
+
+/// The loss of a sum of quotients by the largest magnitude: as [`loss`], with the operations of a correction in the
+/// place of an exponential.
+pub fn scaled_loss(scaled: Scaled, element: ElementType, terms: u64) -> Option<Loss> {
+    let (unit, least) = match element {
+        ElementType::F32 => (power(-24), f64::from(f32::MIN_POSITIVE)),
+        ElementType::F64 => (power(-53), f64::MIN_POSITIVE),
+        _ => return None,
+    };
+    let (n, steps, scales) = (terms as f64, f64::from(scaled.steps), f64::from(scaled.scales));
+    let changes = (n - 1.0).max(0.0);
+    let all = (changes * (scales + 2.0) + 2.0 * steps) * unit;
+    Some(Loss { relative: all.exp_m1(), underflow: (n + 1.0) * least })
 }
 
 /// 2^`exponent`, in the range of normal numbers.

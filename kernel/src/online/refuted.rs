@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::chain::{component_value, extreme_of, reads, sum_of};
+use super::chain::{Earlier, component_value, earlier_of, reads, reduction_of};
 use super::key::{has_reduction, key, literal, varies};
-use crate::algorithm::{Algorithm, AxisId, Binary, Compare, Index, IndexId, Reduction, Source, Unary, Value, ValueId};
+use crate::algorithm::{
+    Algorithm, AxisId, Binary, Compare, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
+};
 
 /// Two terms of a sum, and their values with an extreme and with a later one.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,51 +24,34 @@ pub struct Refuted {
 }
 
 /// Numbers that are tried.
-const TRIED: [f64; 5] = [0.0, 1.0, 2.0, -1.0, 0.5];
+pub(super) const TRIED: [f64; 5] = [0.0, 1.0, 2.0, -1.0, 0.5];
 /// By how much a further term is more extreme.
 const STEPS: [f64; 2] = [1.0, 0.5];
 /// Most that a term may read.
-const MOST_READ: usize = 2;
+pub(super) const MOST_READ: usize = 2;
 /// By how much numbers may differ for rounding's sake: so much of themselves, or so much at all.
-const NOISE: [f64; 2] = [1e-6, 1e-9];
+pub(super) const NOISE: [f64; 2] = [1e-6, 1e-9];
 
-type Names = Vec<(AxisId, String)>;
+pub(super) type Names = Vec<(AxisId, String)>;
 
 /// What a term and the extreme's read: by key, a value that reads it, and whether it differs from term to term.
-type Leaves = BTreeMap<String, (ValueId, bool)>;
+pub(super) type Leaves = BTreeMap<String, (ValueId, bool)>;
 
-struct Search<'a> {
-    algorithm: &'a Algorithm,
-    earlier: u16,
-    /// The axes of terms: of the extreme, and of the sum.
-    along: [AxisId; 2],
+pub(super) struct Search<'a> {
+    pub algorithm: &'a Algorithm,
+    pub earlier: u16,
+    /// The axes of terms: of what is followed, and of the sum.
+    pub along: [AxisId; 2],
 }
 
 /// Numbers with which no factor corrects the terms of a sum where an extreme changes; none if none are found.
 pub fn refuted(algorithm: &Algorithm, earlier: u16, later: u16) -> Option<Refuted> {
-    let (op, of_extreme, u) = extreme_of(algorithm, earlier)?;
-    let (_, of_sum, body) = sum_of(algorithm, later)?;
-    let (&[j], &[k]) = (&algorithm.axis_lists[of_extreme.range()], &algorithm.axis_lists[of_sum.range()]) else {
-        return None;
-    };
-    // The axes of the extreme, as the term reads it.
-    let mine = &algorithm.axis_lists[algorithm.equations[usize::from(earlier)].axes.range()];
-    let read = reads(algorithm, body, earlier)?;
-    let name = |index: &IndexId| match algorithm.indices[*index as usize] {
-        Index::Axis(axis) => Some(format!("a{axis}")),
-        _ => None,
-    };
-    let mut names: Names = vec![(j, format!("a{k}"))];
-    for (own, index) in mine.iter().zip(&read) {
-        names.push((*own, name(index)?));
-    }
-    let search = Search { algorithm, earlier, along: [j, k] };
-    let mut leaves = Leaves::new();
-    search.leaves(u, &names, &mut leaves)?;
-    search.leaves(body, &Names::new(), &mut leaves)?;
-    if leaves.len() > MOST_READ {
+    let Earlier { op, axes: of_extreme, u, .. } = earlier_of(algorithm, earlier)?;
+    let (_, _, of_sum, body) = reduction_of(algorithm, later).filter(|found| found.0 == Reduction::Sum)?;
+    if op == Reduction::Sum {
         return None;
     }
+    let (search, names, leaves) = Search::new(algorithm, (earlier, of_extreme, u), (of_sum, body))?;
     let numbers = |mut at: usize| -> Vec<f64> {
         let number = |_| {
             let number = TRIED[at % TRIED.len()];
@@ -119,7 +104,34 @@ fn are_apart(terms: [[f64; 2]; 2]) -> bool {
     is_finite && (differ || is_risen(a, a_later) || is_risen(b, b_later))
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// What the terms of a sum and those of what it follows read, where these are called as in the terms of the sum.
+    pub(super) fn new(
+        algorithm: &'a Algorithm,
+        (earlier, of_first, u): (u16, Run, ValueId),
+        (of_sum, body): (Run, ValueId),
+    ) -> Option<(Self, Names, Leaves)> {
+        let (&[j], &[k]) = (&algorithm.axis_lists[of_first.range()], &algorithm.axis_lists[of_sum.range()]) else {
+            return None;
+        };
+        // The axes of what is followed, as the term reads it.
+        let mine = &algorithm.axis_lists[algorithm.equations[usize::from(earlier)].axes.range()];
+        let read = reads(algorithm, body, earlier)?;
+        let name = |index: &IndexId| match algorithm.indices[*index as usize] {
+            Index::Axis(axis) => Some(format!("a{axis}")),
+            _ => None,
+        };
+        let mut names: Names = vec![(j, format!("a{k}"))];
+        for (own, index) in mine.iter().zip(&read) {
+            names.push((*own, name(index)?));
+        }
+        let search = Search { algorithm, earlier, along: [j, k] };
+        let mut leaves = Leaves::new();
+        search.leaves(u, &names, &mut leaves)?;
+        search.leaves(body, &Names::new(), &mut leaves)?;
+        (leaves.len() <= MOST_READ).then_some((search, names, leaves))
+    }
+
     /// What is read in place of an equation without reductions, and the names of its axes.
     fn inside(&self, value: ValueId, names: &Names) -> Option<(ValueId, Names)> {
         let algorithm = self.algorithm;
@@ -145,7 +157,7 @@ impl Search<'_> {
     }
 
     /// What a value reads; none if it is of a kind that has no number here.
-    fn leaves(&self, value: ValueId, names: &Names, found: &mut Leaves) -> Option<()> {
+    pub(super) fn leaves(&self, value: ValueId, names: &Names, found: &mut Leaves) -> Option<()> {
         if literal(self.algorithm, value).is_some() || self.is_extreme(value) {
             return Some(());
         }
@@ -170,7 +182,7 @@ impl Search<'_> {
     }
 
     /// Its number, with these ones of what it reads, and m for the extreme; 1 and 0 for what is true or not.
-    fn value(&self, value: ValueId, names: &Names, of: &BTreeMap<&str, f64>, m: f64) -> Option<f64> {
+    pub(super) fn value(&self, value: ValueId, names: &Names, of: &BTreeMap<&str, f64>, m: f64) -> Option<f64> {
         if let Some(number) = literal(self.algorithm, value) {
             return Some(number);
         }

@@ -7,7 +7,7 @@ use crate::element::ElementType;
 
 /// An exact number; none where it is too large, or divided by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rational {
+pub(super) struct Rational {
     above: i128,
     below: i128,
 }
@@ -25,23 +25,23 @@ impl Rational {
         (found.above.abs() < LIMIT && found.below < LIMIT).then_some(found)
     }
 
-    fn of(n: i128) -> Self {
+    pub fn of(n: i128) -> Self {
         Self { above: n, below: 1 }
     }
 
-    fn add(self, other: Self) -> Option<Self> {
+    pub fn add(self, other: Self) -> Option<Self> {
         Self::new(self.above * other.below + other.above * self.below, self.below * other.below)
     }
 
-    fn mul(self, other: Self) -> Option<Self> {
+    pub fn mul(self, other: Self) -> Option<Self> {
         Self::new(self.above * other.above, self.below * other.below)
     }
 
-    fn div(self, other: Self) -> Option<Self> {
+    pub fn div(self, other: Self) -> Option<Self> {
         Self::new(self.above * other.below, self.below * other.above)
     }
 
-    fn neg(self) -> Self {
+    pub fn neg(self) -> Self {
         Self { above: -self.above, ..self }
     }
 
@@ -57,24 +57,24 @@ impl Rational {
         })
     }
 
-    fn power(self, power: i32) -> Option<Self> {
+    pub fn power(self, power: i32) -> Option<Self> {
         let whole = (0..power.abs()).try_fold(Self::of(1), |product, _| product.mul(self))?;
         if power < 0 { Self::of(1).div(whole) } else { Some(whole) }
     }
 }
 
 /// An algorithm under construction: terms over the axis 0 of two tensors, two scalars, and the variable 0.
-struct Terms {
-    algorithm: Algorithm,
+pub(super) struct Terms {
+    pub algorithm: Algorithm,
 }
 
-const X: u16 = 0;
+pub(super) const X: u16 = 0;
 const Y: u16 = 1;
 const A: u16 = 2;
 const B: u16 = 3;
 
 impl Terms {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let axis = Axis { name: "j".into(), lower: 0, upper: 1 };
         let algorithm = Algorithm {
             indices: vec![Index::Literal(0), Index::Dim(0), Index::Axis(0)].into(),
@@ -90,27 +90,27 @@ impl Terms {
         Self { algorithm }
     }
 
-    fn push(&mut self, value: Value) -> ValueId {
+    pub fn push(&mut self, value: Value) -> ValueId {
         super::push(&mut self.algorithm, value, ElementType::F32)
     }
 
-    fn literal(&mut self, x: f32) -> ValueId {
+    pub fn literal(&mut self, x: f32) -> ValueId {
         self.push(Value::Literal(x.to_bits().into()))
     }
 
-    fn read(&mut self, parameter: u16) -> ValueId {
+    pub fn read(&mut self, parameter: u16) -> ValueId {
         self.push(Value::Read { source: Source::Parameter(parameter), indices: Run { start: 0, len: 1 }, or: None })
     }
 
-    fn m(&mut self) -> ValueId {
+    pub fn m(&mut self) -> ValueId {
         self.push(Value::Variable(0))
     }
 
-    fn scalar(&mut self, parameter: u16) -> ValueId {
+    pub fn scalar(&mut self, parameter: u16) -> ValueId {
         self.push(Value::Scalar(parameter))
     }
 
-    fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
+    pub fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
         self.push(Value::Binary(op, a, b))
     }
 
@@ -168,7 +168,7 @@ impl Terms {
     }
 
     /// A term's value.
-    fn value(&self, id: ValueId, at: &Point) -> Option<Rational> {
+    pub fn value(&self, id: ValueId, at: &Point) -> Option<Rational> {
         let of = |v: ValueId| self.value(v, at);
         Some(match self.algorithm.values[id as usize] {
             Value::Literal(bits) => {
@@ -199,7 +199,7 @@ impl Terms {
         })
     }
 
-    fn coefficient(&self, k: &Coefficient, at: &Point) -> Option<Rational> {
+    pub fn coefficient(&self, k: &Coefficient, at: &Point) -> Option<Rational> {
         k.0.iter().try_fold(Rational::of(0), |sum, (literal, factors)| {
             // Literals are small, with few bits behind the point.
             let literal = Rational::new((literal * 4096.0) as i128, 4096)?;
@@ -233,16 +233,16 @@ impl Terms {
 
 /// What a term is evaluated at.
 #[derive(Clone, Debug)]
-struct Point {
-    m: Rational,
-    term: [Rational; 2],
-    scalars: [Rational; 2],
+pub(super) struct Point {
+    pub m: Rational,
+    pub term: [Rational; 2],
+    pub scalars: [Rational; 2],
 }
 
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         // xorshift64*
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -250,12 +250,12 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
     }
 
-    fn number(&mut self) -> Rational {
+    pub fn number(&mut self) -> Rational {
         Rational::of(i128::from(self.below(7)) - 3)
     }
 
     /// One that can be divided by.
-    fn other(&mut self) -> Rational {
+    pub fn other(&mut self) -> Rational {
         Rational::of([-2, -1, 1, 2, 4][self.below(5) as usize])
     }
 }

@@ -43,7 +43,7 @@ use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
 use tilewright_kernel::algorithm::{Algorithm, AxisId, Equation, Index, IndexId, Order, Source, Value, ValueId};
 use tilewright_kernel::info::{Additions, ParameterKind, Role};
-use tilewright_kernel::online::{self, Chain};
+use tilewright_kernel::online::{self, Chain, Rule};
 use tilewright_kernel::{KernelInfo, rules, workers};
 
 use crate::error::{Error, ReferenceError, Refusal, Result};
@@ -140,6 +140,7 @@ fn chains(algorithm: &Algorithm) -> (Cow<'_, Algorithm>, BTreeMap<ValueId, Chain
         if let Value::Reduce { order, .. } = algorithm.values[sum as usize]
             && order.is_online()
             && let Ok(chain) = online::chain_of(all.to_mut(), at as u16)
+            && !matches!(chain.rule, Rule::Choice { .. })
         {
             chains.insert(sum, chain);
         }

@@ -25,7 +25,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Order;
 use tilewright_kernel::dot;
-use tilewright_kernel::online::{self, Chain};
+use tilewright_kernel::online::{self, Chain, Loss, Rule as Follows};
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
@@ -336,20 +336,30 @@ impl Sum {
             return Interval::exact(0.0);
         }
         let n = self.count as f64;
-        let corrected = online.as_deref().and_then(|(chain, element)| online::loss(chain, *element, self.count));
-        if corrected.is_some() && self.weight > format.max() / 2.0 {
+        if online.is_some() && self.weight > format.max() / 2.0 {
             return Interval::ALL;
         }
+        let corrected = online.as_deref().and_then(|(chain, element)| match &chain.rule {
+            Follows::Exponential(exponential) => online::loss(exponential, *element, self.count),
+            Follows::Scaled(scaled) => online::scaled_loss(*scaled, *element, self.count),
+            Follows::Squares | Follows::Choice { .. } => None,
+        });
+        let squares = online
+            .as_deref()
+            .filter(|(chain, _)| chain.rule == Follows::Squares)
+            .and_then(|(_, element)| online::squares_loss(*element, self.count, self.weight, hi));
         // Multiples of a normal number have no subnormal sums.
         let lost = if self.quantum.is_some_and(|q| q >= f64::from(f32::MIN_POSITIVE)) { 0.0 } else { n * lost };
         let all_fit = self.quantum.is_some() && self.magnitude <= format.max();
-        let exactly = corrected.is_none() && lost == 0.0 && self.exact && (self.count <= 2 && dot.is_none() || all_fit);
+        let exactly = online.is_none() && lost == 0.0 && self.exact && (self.count <= 2 && dot.is_none() || all_fit);
         if exactly {
             // Two terms are rounded once; more of them were found to need no rounding. A sum of zeros is +0.
             let value = format.operate(|| self.lo, || self.lo as f32);
             return Interval::exact(if value == 0.0 { 0.0 } else { value });
         }
-        let lost = lost + corrected.map_or(0.0, |loss| loss.underflow * self.weight);
+        // A correction rounds a partial sum by half of the least number at least.
+        let underflow = |loss: Loss| loss.underflow * self.weight + n * format.min_positive();
+        let lost = lost + corrected.map_or(0.0, underflow) + squares.unwrap_or(0.0);
         let of_dot = dot.and_then(|(operands, promote)| dot::loss(operands, self.count, promote));
         let relative = match (of_dot, corrected) {
             (Some(dot), Some(online)) => (1.0 + dot.relative) * (1.0 + online.relative) - 1.0,

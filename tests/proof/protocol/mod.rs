@@ -92,7 +92,8 @@ fn matrix() -> Vec<Row> {
 
 /// Whether the emulator finds something wrong with the PTX of an entry point in place of the first one.
 fn is_noticed(compiled: &Compiled, first: &Kernel, dims: &[i64], resident: u32) -> bool {
-    let info = with_first(compiled, first).unwrap_or_else(|error| panic!("{error}\n{first}"));
+    let info = with_first(compiled.info.as_ref().expect("no error"), &compiled.entries, first)
+        .unwrap_or_else(|error| panic!("{error}\n{first}"));
     (0..SEEDS).any(|seed| !is_good(&info, dims, seed, resident))
 }
 

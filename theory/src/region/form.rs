@@ -134,6 +134,10 @@ impl Limits {
         limits.live.extend(live);
         // Limits that exclude each other.
         for at in 0..limits.linear.len() {
+            // What its loops say by themselves excludes nothing.
+            if limits.linear[at].is_of_its_loops(known) {
+                continue;
+            }
             let Ok(run) = limits.sum(&limits.linear[at].parts, known) else { continue };
             limits.live.extend(run.rows(known));
             limits.live.iter().for_each(|row| known.assume(row.clone()));
@@ -171,7 +175,7 @@ impl Limits {
             } else {
                 let limit = Limit { parts, low, high };
                 // Many axes are loops, and what several stages ask for has the same ends again.
-                if !limit.is_of_its_loop(known) && !self.linear.contains(&limit) {
+                if (limit.parts.len() > 1 || !limit.is_of_its_loops(known)) && !self.linear.contains(&limit) {
                     self.linear.push(limit);
                 }
             }

@@ -38,16 +38,22 @@ impl Limit {
         end(self.parts.iter(), greatest, known)
     }
 
-    /// Whether it says no more than how many iterations its only loop has, in numbers.
-    pub fn is_of_its_loop(&self, known: &Known<'_>) -> bool {
-        let [(var, factor)] = &self.parts[..] else { return false };
-        let iterations = known.inside(*var).and_then(Expr::as_constant).filter(|n| *n > 0);
-        let last = match (iterations, factor.as_constant()) {
-            (Some(iterations), Some(sign @ (1 | -1))) => (iterations - 1) * sign,
-            _ => return false,
-        };
-        let is_below = |e: &Expr| e.as_constant().is_some_and(|low| low <= last.min(0));
-        let is_above = |e: &Expr| e.as_constant().is_some_and(|high| high >= last.max(0));
+    /// Whether it says no more than how many iterations its loops have, in numbers: the least question of
+    /// [`Limit::is_idle`], which most limits answer.
+    pub fn is_of_its_loops(&self, known: &Known<'_>) -> bool {
+        let (mut least, mut greatest) = (0_i128, 0_i128);
+        for (var, factor) in &self.parts {
+            let iterations = known.inside(*var).and_then(Expr::as_constant).filter(|n| *n > 0);
+            let last = match (iterations, factor.as_constant()) {
+                (Some(iterations), Some(factor)) => (iterations - 1).checked_mul(factor),
+                _ => None,
+            };
+            let Some(last) = last else { return false };
+            let end = if last < 0 { &mut least } else { &mut greatest };
+            *end = end.saturating_add(last);
+        }
+        let is_below = |e: &Expr| e.as_constant().is_some_and(|low| low <= least);
+        let is_above = |e: &Expr| e.as_constant().is_some_and(|high| high >= greatest);
         self.low.as_ref().is_none_or(is_below) && self.high.as_ref().is_none_or(is_above)
     }
 

@@ -252,6 +252,8 @@ pub enum Cond {
     Indices(Index, &'static str, Index),
     /// `value > n`, of values of a type.
     Value(Type, Box<Expr>, &'static str, i64),
+    /// A comparison of two values of a type.
+    Alike(Type, Box<Expr>, &'static str, Box<Expr>),
     /// Both; the right one is asked only if the left one holds.
     And(Box<Cond>, Box<Cond>),
     /// One of them; the right one is asked only if the left one does not hold.
@@ -301,6 +303,7 @@ impl Cond {
         match self {
             Self::Axis(..) | Self::Indices(..) => Vec::new(),
             Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
+            Self::Alike(_, a, _, b) => vec![a, b],
             Self::And(a, b) | Self::Or(a, b) => [a.parts(), b.parts()].concat(),
             Self::Not(a) => a.parts(),
         }
@@ -310,6 +313,7 @@ impl Cond {
         match self {
             Self::Axis(..) | Self::Indices(..) => Vec::new(),
             Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
+            Self::Alike(_, a, _, b) => vec![a, b],
             Self::And(a, b) | Self::Or(a, b) => {
                 let mut parts = a.parts_mut();
                 parts.extend(b.parts_mut());

@@ -322,8 +322,17 @@ pub struct Kernel {
     pub schedules: Vec<Schedule>,
     /// Intermediates whose reductions are repeated at each read.
     pub inlined: Vec<String>,
-    /// Iterations of the tiles of a product along its sizes, if it is one: sizes are drawn beside their multiples.
-    pub tile: Option<[i64; 3]>,
+    /// The tiles of a product, if it is one: sizes are drawn beside their multiples.
+    pub tile: Option<Tile>,
+}
+
+/// The tiles of a product, along rows, columns and terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Iterations.
+    pub iterations: [i64; 3],
+    /// What is a number, and not a size.
+    pub literal: [Option<i64>; 3],
 }
 
 impl Kernel {

@@ -63,6 +63,7 @@ impl Cond {
             Self::Axis(axis, op, extent) => format!("{axis} {op} {extent}"),
             Self::Indices(a, op, b) => format!("{a} {op} {b}"),
             Self::Value(ty, value, op, n) => format!("{} {op} {}", value.write(*ty), operand(*n, *ty)),
+            Self::Alike(ty, a, op, b) => format!("{} {op} {}", a.write(*ty), b.write(*ty)),
             Self::And(a, b) => format!("{} && {}", a.inner(), b.inner()),
             Self::Or(a, b) => format!("{} || {}", a.inner(), b.inner()),
             Self::Not(a) => format!("!({})", a.write()),

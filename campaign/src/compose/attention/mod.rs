@@ -26,7 +26,8 @@ pub use draw::attention;
 use super::ast::Type;
 use super::matrix::{Matrix, Pair};
 use super::products::Engine;
-use super::{Drawn, Summary, each, judged};
+use super::{CASE_TIME, Drawn, Summary, judged};
+use crate::cases::each;
 
 /// Which terms the extreme and the sums of a row have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,7 +266,7 @@ pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summ
             },
         );
     };
-    each(seed, (first, count), &shown, &one);
+    each(seed, (first, count), CASE_TIME, &shown, &one);
     summary.into_inner().unwrap_or_default()
 }
 

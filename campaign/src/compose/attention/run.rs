@@ -1,7 +1,6 @@
 //! Sizes, data, and launches on the emulator against `reference()`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 use tilewright::__private::{Arg, DynamicTensor, launch, reference};
 use tilewright::{Device, EmulatorOptions, Error};
@@ -14,6 +13,7 @@ use tilewright_kernel::format::Format;
 use tilewright_kernel::info::ParameterKind;
 
 use super::{Attention, Heads};
+use crate::cases::timed;
 use crate::compile::{Outcome, compile, message};
 use crate::compose::ast::Dims;
 use crate::compose::execute::Failure;
@@ -47,10 +47,9 @@ enum Data {
 /// Compiles a kernel and runs it; `seed` decides sizes and data.
 pub(super) fn check(attention: &Attention, seed: u64) -> Report {
     let mut report = Report::default();
-    let start = Instant::now();
-    let outcome = compile(&attention.to_string());
-    if start.elapsed() > COMPILE_TIME {
-        report.failure = Some(("slow".to_owned(), format!("{:?}", start.elapsed())));
+    let (outcome, used) = timed(|| compile(&attention.to_string()));
+    if used > COMPILE_TIME {
+        report.failure = Some(("slow".to_owned(), format!("{used:?}")));
     }
     match outcome {
         Outcome::NotTokens => report.failure = Some(("not-tokens".to_owned(), String::new())),

@@ -66,6 +66,6 @@ fn shift_in(condition: &mut Cond, axis: &str, by: i64) {
             shift_in(b, axis, by);
         }
         Cond::Not(a) => shift_in(a, axis, by),
-        Cond::Axis(..) | Cond::Value(..) | Cond::Flag(_) => {}
+        Cond::Axis(..) | Cond::Value(..) | Cond::Alike(..) | Cond::Flag(_) => {}
     }
 }

@@ -71,6 +71,11 @@ const TYPES: [Type; 23] = [
 
 /// A random kernel.
 pub fn kernel(rng: &mut Rng) -> Kernel {
+    kernel_with(rng, 10)
+}
+
+/// A random kernel, in which so many of a hundred times something follows something else in one pass.
+pub fn kernel_with(rng: &mut Rng, online: u32) -> Kernel {
     let ty = *rng.pick(&TYPES);
     let rank = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]);
     let sizes: [Extent; 4] = std::array::from_fn(|n| match n {
@@ -104,7 +109,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         }
     }
     let mut equations = draw.equations(&planned);
-    if draw.rng.chance(10) {
+    if draw.rng.chance(online) {
         draw.online(&mut equations);
     }
     let mut inputs = draw.inputs(&equations);

@@ -1,13 +1,25 @@
-//! Sums that follow an extreme: `m[i] = max(|j| u)` and `o[i] = online sum(|j| exp(κ·(u - m[i])) * y)`.
+//! What follows an extreme or a mean in one pass: `m[i] = max(|j| u)` and one of these,
+//!
+//! ```text
+//! online sum(|j| exp(κ·(u - m[i])) * y)           sums of exponentials
+//! sum(|j| if u == m[i] { y } else { 0 })          what is taken where the extreme is, and products
+//! argmax(|j| u)                                   its place
+//! online sum(|j| (u - m[i]) * (u - m[i]))         squares, with m[i] = sum(|j| u) / n
+//! ```
 //!
 //! With κ = 1000 and integers the exponential is 1 or nothing, so that such sums are as exact as others: they add up
 //! `y` where `u` is the extreme. A correction that is left out, or made twice, leaves terms of an earlier extreme.
+//! Squares about the mean of n integers are a multiple of 1/n: readers take n times that, which they round. Where it is
+//! large it could be off by more than a half, and they take 50.
 
 use super::Draw;
-use crate::compose::ast::{Equation, Expr, Index, Kernel, Reduce, Reduction, Type};
+use crate::compose::ast::{Cond, Equation, Expr, Index, Kernel, Reduce, Reduction, Type};
 
-/// Names of sums that follow an extreme.
+/// Names of what follows.
 pub const SUMS: [&str; 2] = ["o", "g"];
+
+/// Most that readers take of squares.
+const MOST_SQUARES: i64 = 50;
 
 /// An element of a tensor at these axes.
 fn at(name: &str, axes: &[(String, crate::compose::ast::Extent)]) -> Expr {
@@ -25,6 +37,14 @@ fn exponential(r: &Reduce, extreme: Expr) -> Expr {
     Expr::Unary("exp", Box::new(binary("-", a, b)))
 }
 
+/// The number of terms of a reduction over a whole axis as a value; none of a number with no name.
+fn count(r: &Reduce) -> Option<Expr> {
+    let extent = r.axes.first()?.1;
+    let is_whole = r.ranges.iter().all(Option::is_none);
+    let literal = (extent.times == [0; 3]).then_some(Expr::Literal(extent.plus));
+    extent.as_size().map(Expr::Size).or(literal).filter(|_| is_whole)
+}
+
 impl Draw<'_> {
     /// Makes one reduction an extreme, and adds sums that follow it; what read the reduction reads both.
     pub(super) fn online(&mut self, equations: &mut Vec<Equation>) {
@@ -39,29 +59,46 @@ impl Draw<'_> {
         let Some(found) = equations.iter().position(is_one) else { return };
         let own = equations[found].clone();
         let Expr::Reduce(mut extreme) = own.value.clone() else { return };
-        extreme.by = if self.rng.chance(65) { Reduction::Max } else { Reduction::Min };
         let name = if own.output { "m" } else { own.name.as_str() };
         let mut around = own.axes.clone();
         around.extend(extreme.axes.iter().cloned());
         let read = at(name, &own.axes);
+        let squares = count(&extreme).filter(|_| self.rng.chance(25));
         let mut sums = Vec::new();
-        for sum in &SUMS[..if self.rng.chance(25) { 2 } else { 1 }] {
-            let mut term = exponential(&extreme, read.clone());
-            // Where a range begins and ends, the weight may have no element.
-            if extreme.ranges.iter().all(Option::is_none) && self.rng.chance(50) {
-                self.below.clear();
-                let (tensor, plain) = (self.input(&around), self.rng.chance(50));
-                let weight = self.read(tensor, &around, plain, own.ty);
-                term = if self.rng.chance(50) { binary("*", term, weight) } else { binary("*", weight, term) };
+        // What readers take of them: as values of a type, times something, at most something.
+        let mut taken: Vec<Taken> = Vec::new();
+        let first = match squares {
+            Some(count) => {
+                extreme.by = Reduction::Sum;
+                // Integers of few bits.
+                extreme.term = binary("min", binary("max", extreme.term, Expr::Literal(-8)), Expr::Literal(8));
+                let d = binary("-", extreme.term.clone(), read.clone());
+                let term = binary("*", d.clone(), d);
+                let value = Reduce { by: Reduction::OnlineSum, term, ..extreme.as_ref().clone() };
+                sums.push(Equation::new(SUMS[0], own.ty, own.axes.clone(), Expr::Reduce(Box::new(value)), false));
+                taken.push(Taken::Squares(count.clone()));
+                binary("/", Expr::Reduce(extreme), count)
             }
-            let value = Reduce { by: Reduction::OnlineSum, term, ..extreme.as_ref().clone() };
-            let value = Expr::Reduce(Box::new(value));
-            sums.push(Equation::new(sum, own.ty, own.axes.clone(), value, false));
-        }
+            None => {
+                extreme.by = if self.rng.chance(65) { Reduction::Max } else { Reduction::Min };
+                for sum in &SUMS[..if self.rng.chance(25) { 2 } else { 1 }] {
+                    let (equation, how) = self.follower(sum, &own, &extreme, (&around, &read));
+                    sums.push(equation);
+                    taken.push(how);
+                }
+                Expr::Reduce(extreme)
+            }
+        };
         // What read the reduction, at the same places.
-        let both = |extreme: Expr, indices: &[Index], or: &Option<Box<Expr>>| {
-            let of = |sum: &Equation| Expr::Read(sum.name.clone(), indices.to_vec(), or.clone());
-            sums.iter().fold(extreme, |value, sum| binary("+", value, of(sum)))
+        let both = |first: Expr, indices: &[Index], or: &Option<Box<Expr>>| {
+            let of =
+                |(sum, how): (&Equation, &Taken)| how.of(Expr::Read(sum.name.clone(), indices.to_vec(), or.clone()));
+            let mut all = sums.iter().zip(&taken).map(of);
+            match taken.first() {
+                // A mean is no integer.
+                Some(Taken::Squares(_)) => all.next().unwrap_or(first),
+                _ => all.fold(first, |value, sum| binary("+", value, sum)),
+            }
         };
         if own.output {
             let plain: Vec<Index> = own.axes.iter().map(|a| Index::Axis(a.0.clone(), 1, 0)).collect();
@@ -69,9 +106,10 @@ impl Draw<'_> {
         } else {
             for reader in &mut equations[..found] {
                 let mut is_first = true;
+                let is_squares = matches!(taken.first(), Some(Taken::Squares(_)));
                 reader.value.walk_mut(&mut |e| {
                     let Expr::Read(tensor, indices, or) = &*e else { return };
-                    if *tensor == own.name && std::mem::take(&mut is_first) {
+                    if *tensor == own.name && (is_squares || std::mem::take(&mut is_first)) {
                         *e = both(e.clone(), indices, or);
                     }
                 });
@@ -79,21 +117,97 @@ impl Draw<'_> {
             equations.remove(found);
         }
         let at = if own.output { found + 1 } else { found };
-        let made = Equation { name: name.to_owned(), value: Expr::Reduce(extreme), output: false, ..own };
+        let made = Equation { name: name.to_owned(), value: first, output: false, ..own };
         equations.splice(at..at, sums.into_iter().chain([made]));
+    }
+
+    /// What follows an extreme, and what readers take of it.
+    fn follower(
+        &mut self,
+        name: &str,
+        own: &Equation,
+        extreme: &Reduce,
+        (around, read): (&Vec<(String, crate::compose::ast::Extent)>, &Expr),
+    ) -> (Equation, Taken) {
+        let is_whole = extreme.ranges.iter().all(Option::is_none);
+        let made = |by: Reduction, term: Expr, ty: Type| {
+            let value = Expr::Reduce(Box::new(Reduce { by, term, ..extreme.clone() }));
+            Equation::new(name, ty, own.axes.clone(), value, false)
+        };
+        // Where a range begins and ends, the weight may have no element, and a search needs one.
+        if is_whole && self.rng.chance(25) {
+            let by = if extreme.by == Reduction::Max { Reduction::Argmax } else { Reduction::Argmin };
+            self.demand_terms(by, extreme.axes[0].1);
+            return (made(by, extreme.term.clone(), Type::U32), Taken::Cast(Type::U32));
+        }
+        let weight = (is_whole && self.rng.chance(50)).then(|| {
+            self.below.clear();
+            let (tensor, plain) = (self.input(around), self.rng.chance(50));
+            self.read(tensor, around, plain, own.ty)
+        });
+        if self.rng.chance(30) {
+            let (by, identity) = if self.rng.chance(65) { (Reduction::Sum, 0) } else { (Reduction::Prod, 1) };
+            let op = if extreme.by == Reduction::Max { ">=" } else { "<=" };
+            let op = if self.rng.chance(60) { "==" } else { op };
+            let condition = Cond::Alike(own.ty, Box::new(extreme.term.clone()), op, Box::new(read.clone()));
+            let y = weight.unwrap_or(Expr::Literal(2));
+            let term = Expr::If(Box::new(condition), Box::new(y), Box::new(Expr::Literal(identity)));
+            return (made(by, term, own.ty), Taken::Whole);
+        }
+        let mut term = exponential(extreme, read.clone());
+        if let Some(weight) = weight {
+            term = if self.rng.chance(50) { binary("*", term, weight) } else { binary("*", weight, term) };
+        }
+        (made(Reduction::OnlineSum, term, own.ty), Taken::Whole)
     }
 }
 
-/// The sums of a kernel that follow an extreme.
-pub fn sums<'a>(kernel: &'a Kernel, extreme: &str) -> Vec<&'a str> {
-    let follows = |e: &&Equation| match &e.value {
-        Expr::Reduce(r) => r.by == Reduction::OnlineSum && e.value.tensors().contains(&extreme),
-        _ => false,
+/// What readers take of what follows.
+enum Taken {
+    /// It.
+    Whole,
+    /// It, which is of this type, as a value of their own.
+    Cast(Type),
+    /// So many times it, rounded, and not more than [`MOST_SQUARES`].
+    Squares(Expr),
+}
+
+impl Taken {
+    fn of(&self, read: Expr) -> Expr {
+        match self {
+            Self::Whole => read,
+            Self::Cast(ty) => Expr::Cast(*ty, Box::new(read)),
+            Self::Squares(count) => {
+                let twice = binary("*", binary("*", read, count.clone()), Expr::Literal(2));
+                Expr::Unary("half-even", Box::new(binary("min", twice, Expr::Literal(2 * MOST_SQUARES))))
+            }
+        }
+    }
+}
+
+/// The equations of a kernel that follow one.
+pub fn sums<'a>(kernel: &'a Kernel, first: &str) -> Vec<&'a str> {
+    // A search reads nothing: it has the terms of its extreme.
+    let terms = |e: &Equation| match &e.value {
+        Expr::Reduce(r) => Some(r.term.clone()),
+        _ => None,
     };
+    let of_first = kernel.equation(first).and_then(terms);
+    let is_search = |e: &Equation| matches!(reduces(e), Some(Reduction::Argmax | Reduction::Argmin));
+    let follows =
+        |e: &&Equation| is_sum(e) && (e.value.tensors().contains(&first) || is_search(e) && terms(e) == of_first);
     kernel.equations.iter().filter(follows).map(|e| e.name.as_str()).collect()
 }
 
-/// Whether an equation is a sum that follows an extreme.
+/// Whether an equation follows another one.
 pub fn is_sum(equation: &Equation) -> bool {
-    matches!(&equation.value, Expr::Reduce(r) if r.by == Reduction::OnlineSum)
+    matches!(&equation.value, Expr::Reduce(_)) && SUMS.contains(&equation.name.as_str())
+}
+
+/// What an equation that is a reduction reduces by.
+pub fn reduces(equation: &Equation) -> Option<Reduction> {
+    match &equation.value {
+        Expr::Reduce(r) => Some(r.by),
+        _ => None,
+    }
 }

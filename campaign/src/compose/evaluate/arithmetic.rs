@@ -102,6 +102,7 @@ pub(super) fn binary(op: &str, a: Number, b: Number, ty: Type) -> Result<Number,
     let result = match op {
         "+" => a + b,
         "-" => a - b,
+        "/" => a / b,
         _ => a * b,
     };
     held(Number::Float(result), result.abs(), ty)

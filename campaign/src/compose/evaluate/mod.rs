@@ -147,6 +147,10 @@ impl<'a> Evaluation<'a> {
                 Number::Int(a.into()).compare(op, Number::Int(b.into()))
             }
             Cond::Value(ty, value, op, n) => self.value(value, *ty)?.compare(op, ty.number(*n)),
+            Cond::Alike(ty, a, op, b) => {
+                let (a, b) = (self.value(a, *ty)?, self.value(b, *ty)?);
+                a.compare(op, b)
+            }
             Cond::And(a, b) => self.condition(a)? && self.condition(b)?,
             Cond::Or(a, b) => self.condition(a)? || self.condition(b)?,
             Cond::Not(a) => !self.condition(a)?,

@@ -118,7 +118,7 @@ fn condition(c: &Cond, found: &mut Found) {
         Cond::Not(a) => condition(a, found),
         Cond::Flag(_) => add(found, true, "flag"),
         Cond::Indices(..) => add(found, true, "condition-indices"),
-        Cond::Axis(..) | Cond::Value(..) => {}
+        Cond::Axis(..) | Cond::Value(..) | Cond::Alike(..) => {}
     }
 }
 
@@ -142,7 +142,7 @@ fn guards(c: &Cond, values: &[&Expr]) -> bool {
             guards(a, &right) || guards(b, values)
         }
         Cond::Not(a) => guards(a, values),
-        Cond::Value(..) | Cond::Flag(_) | Cond::Indices(..) => false,
+        Cond::Value(..) | Cond::Alike(..) | Cond::Flag(_) | Cond::Indices(..) => false,
     }
 }
 

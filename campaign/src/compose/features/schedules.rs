@@ -1,6 +1,7 @@
 //! What the schedules of a kernel have, found in the text of ops and clauses.
 
 use crate::compose::ast::{Kernel, Reduction, Schedule};
+use crate::compose::draw::online;
 
 /// Calls `add` for features of schedules, with whether they are there.
 pub fn of_schedules(kernel: &Kernel, add: &mut dyn FnMut(bool, &'static str)) {
@@ -37,7 +38,15 @@ fn ops(kernel: &Kernel, schedule: &Schedule, add: &mut dyn FnMut(bool, &'static 
             "reduce" => add(op.ends_with(" by warp"), "reduce-by-warp"),
             "online" => {
                 let by = kernel.equation(&schedule.name).map(|e| e.value.reductions());
-                add(by.is_some_and(|by| by.iter().any(|r| r.0 == Reduction::Min)), "online-min");
+                let is = |kind: Reduction| by.as_ref().is_some_and(|by| by.iter().any(|r| r.0 == kind));
+                add(is(Reduction::Min), "online-min");
+                add(is(Reduction::Sum), "online-squares");
+                let followed = online::sums(kernel, &schedule.name);
+                let followed: Vec<Reduction> =
+                    followed.iter().filter_map(|name| kernel.equation(name).and_then(online::reduces)).collect();
+                let any = |of: &[Reduction]| followed.iter().any(|r| of.contains(r));
+                add(any(&[Reduction::Argmax, Reduction::Argmin]), "online-place");
+                add(any(&[Reduction::Sum, Reduction::Prod]), "online-choice");
             }
             "tile" => add(true, "tile"),
             "resize" => add(tma, "resize-copy"),

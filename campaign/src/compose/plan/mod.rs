@@ -106,7 +106,12 @@ impl Plan<'_> {
         for equation in &rest {
             // A sum that follows an extreme in one pass has no schedule: that of the extreme comes next.
             let follows = online::is_sum(equation);
-            if follows && self.chance(85, &["online", "online-several", "online-min"]) {
+            if follows
+                && self.chance(
+                    85,
+                    &["online", "online-several", "online-min", "online-squares", "online-choice", "online-place"],
+                )
+            {
                 let around = self.common(&equation.name);
                 self.around.push((equation.name.clone(), around));
                 continue;

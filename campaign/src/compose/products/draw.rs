@@ -157,9 +157,6 @@ fn turns(product: &mut Product, rng: &mut Rng) {
     if !product.launch.contains(&"persistent") && rng.chance(97) {
         product.launch.push("persistent");
     }
-    // Blocks that share the terms of a tile do not take turns.
-    product.split = product.split.filter(|_| rng.chance(3));
-    product.atomic &= product.split.is_some();
 }
 
 /// Blocks that share the terms: then one role has all that comes after.
@@ -340,7 +337,14 @@ fn rings(product: &mut Product, rng: &mut Rng) {
     product.factors[0].ring = ring;
     product.factors[1].ring = if rng.chance(80) { ring } else { one(rng) };
     let two = product.factors.iter().all(|f| f.ring.is_some_and(|n| n > 1));
-    product.inflight = i64::from(if roles && two { rng.chance(60) } else { rng.chance(2) });
+    let shortest = product.factors.iter().map(|f| f.ring.unwrap_or(1)).min().unwrap_or(1);
+    // A slot is beside those of the groups, but for one of a hundred that has none.
+    let most = if rng.chance(1) { shortest + 1 } else { (shortest - 1).max(1) };
+    product.inflight = match roles && two {
+        true if rng.chance(60) => rng.range(1, most),
+        false if rng.chance(2) => 1,
+        _ => 0,
+    };
 }
 
 fn launch(product: &mut Product, rng: &mut Rng) {

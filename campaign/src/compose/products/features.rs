@@ -94,6 +94,7 @@ pub const FEATURES: &[&str] = &[
     "persistent",
     "dependent",
     "inflight",
+    "inflight-several",
     "split-by",
     "split-into",
     "split-atomic",
@@ -143,6 +144,7 @@ const APART: &[&[&str]] = &[
     &["wgmma", "mma-sync"],
     // A warp waits for what it multiplies, and needs no others.
     &["mma-sync", "inflight"],
+    &["mma-sync", "inflight-several"],
     &["mma-sync", "registers"],
     &["mma-sync", "columns-256"],
     &["mma-sync", "columns-more"],
@@ -160,15 +162,10 @@ const APART: &[&[&str]] = &[
     &["mma-sync", "written-for-all-terms"],
     &["written-by-load", "written-by-math", "written-by-make", "mma-sync"],
     &["written-by-math", "inflight"],
+    &["written-by-math", "inflight-several"],
     // Each one is all of the role.
     &["alternate", "units-below", "units-beside"],
     &["alternate-three", "units-below", "units-beside"],
-    &["alternate", "split-by"],
-    &["alternate", "split-into"],
-    &["alternate", "split-atomic"],
-    &["alternate-three", "split-by"],
-    &["alternate-three", "split-into"],
-    &["alternate-three", "split-atomic"],
     &["load-warp", "load-warpgroup"],
     &["load-warp", "registers"],
     &["grid-swapped", "raster", "descending", "grid-merged", "columns-serial"],
@@ -180,6 +177,7 @@ const APART: &[&[&str]] = &[
     &["only-entry", "three-entries"],
     &["only-entry", "wide-entry"],
     &["no-ring", "inflight"],
+    &["no-ring", "inflight-several"],
     &["split-by", "split-into"],
     // Sums of floats have one order.
     &["split-atomic", "bf16"],
@@ -192,10 +190,14 @@ const APART: &[&[&str]] = &[
     &["split-into", "save"],
     &["split-atomic", "save"],
     &["ring-1", "inflight"],
+    &["ring-1", "inflight-several"],
     // Registers are awaited before they are given other values.
     &["held", "inflight"],
+    &["held", "inflight-several"],
     &["held-copied", "inflight"],
+    &["held-copied", "inflight-several"],
     &["held-converted", "inflight"],
+    &["held-converted", "inflight-several"],
 ];
 
 /// Why two features never meet, if they do not.
@@ -374,6 +376,7 @@ fn of_launch(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     }
     product.launch.iter().for_each(|item| add(true, item));
     add(product.inflight > 0, "inflight");
+    add(product.inflight > 1, "inflight-several");
     add(matches!(product.split, Some(Split::By(_))), "split-by");
     add(matches!(product.split, Some(Split::Into(_))), "split-into");
     add(product.split.is_some() && product.atomic, "split-atomic");

@@ -1,7 +1,7 @@
 //! The kernel that the decisions of a product say.
 
 use super::{Between, Engine, Grid, Product, Split, Store, Writer, epilogue, factor};
-use crate::compose::ast::{End, Expr, Extent, Kernel, Reduction, Schedule};
+use crate::compose::ast::{End, Expr, Extent, Kernel, Reduction, Schedule, Tile};
 
 /// Clauses of what the role that multiplies computes.
 fn by_math(product: &Product) -> Vec<String> {
@@ -94,7 +94,7 @@ impl Product {
             units: Vec::new(),
             schedules: Vec::new(),
             inlined: Vec::new(),
-            tile: Some(self.whole_tile()),
+            tile: Some(Tile { iterations: self.whole_tile(), literal: self.literal }),
         };
         let (output, last) = self.output_schedule();
         kernel.schedules.push(output.clone());

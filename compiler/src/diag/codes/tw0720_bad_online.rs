@@ -5,11 +5,13 @@ use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
 
 row! {
-    /// `online m -> l over jo` in the schedule of `m` computes the extreme `m` and sums that depend on it in one pass
-    /// over their terms. In each iteration of `jo` a thread first takes the extreme of its terms there, then corrects
-    /// its sums, then adds the terms. The parts of threads and blocks are corrected where they are merged.
+    /// `online m -> l over jo` in the schedule of `m` computes `m`, an extreme or a mean, and what depends on it in one
+    /// pass over the terms. In each iteration of `jo` a thread first takes the extreme or the sum of its terms there,
+    /// then corrects what follows it, then takes in the terms. The parts of threads and blocks are corrected where they
+    /// are merged.
     ///
-    /// - `m` is a `max` or `min`, each sum says `online sum`, and has a correction (TW1011);
+    /// - `m` is a `max`, a `min`, a `sum`, or a `sum` over the number of its terms. What rounds says `online sum`, and
+    ///   has a correction (TW1011); what is taken where an extreme is, as by `argmax`, says nothing;
     /// - the op stands in the schedule of `m`, once;
     /// - `jo` is a loop of `m` over terms: not bound, not vectorised;
     /// - no stage stands in a loop inside of `jo`: these loops run twice. In `jo` itself it may;

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::ElementType;
 
+use crate::diag::words::count;
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
 
@@ -12,6 +13,10 @@ row! {
     /// `bf16`, 8 of `tf32`, 32 of 8-bit types. The factors have one of these types, or one is `e4m3` and the other
     /// `e5m2`, or `i8` and `u8`; products of `f32` and `f64` have no tensor core here. By `mma_sync` rows come in
     /// multiples of 16 and columns of 8.
+    ///
+    /// `inflight(n)` leaves n groups of products of `wgmma` under way, at most 7. Another role copies the factors
+    /// meanwhile, at the loop around the products, in rings of n + 1 slots or more; a product that is a block behind in
+    /// attention has one group.
     ///
     /// ## Wrong
     ///
@@ -101,10 +106,14 @@ pub enum ProductProblem {
     },
     /// Groups are to stay under way of products that are over at once.
     Synchronous,
-    /// So many groups cannot be under way.
-    Inflight(u32),
-    /// A group is to stay under way where nothing is done meanwhile.
-    Alone,
+    /// So many groups cannot be under way: at most so many.
+    Inflight(u32, u32),
+    /// So many groups are to stay under way where nothing is done meanwhile.
+    Alone(u32),
+    /// So many groups are to stay under way, and these rings have no other slot.
+    Short(u32, Vec<Ring>),
+    /// So many groups are to be a block behind.
+    Blocks(u32),
     /// A group is to stay under way while the registers of this factor are given other values.
     Rewritten(String),
     /// A group is to be a block behind, and no other product is started in the loop before its factor is computed.
@@ -115,6 +124,33 @@ pub enum ProductProblem {
     Moved,
     /// What else the stage does with the reduction.
     Apart,
+}
+
+/// A ring that has a slot for each group under way, and none beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// What is in it.
+    pub of: String,
+    /// Its slots.
+    pub has: u32,
+    /// Where their number is written, if it is.
+    pub slots: Option<Span>,
+}
+
+/// So many groups of products of a stage are to stay under way, and rings have no slot beside theirs.
+fn short(found: impl Fn(String) -> Diagnostic, stage: &str, n: u32, rings: &[Ring]) -> Diagnostic {
+    let least = u64::from(n) + 1;
+    let all: Vec<String> = rings.iter().map(|ring| format!("`{}` has {}", ring.of, count(ring.has as usize, "slot", "slots"))).collect();
+    let groups = count(n as usize, "group", "groups");
+    let found = found(format!("{groups} of products of `{stage}` cannot stay under way: {}", all.join(", ")))
+        .note("each group reads a slot of its own until it is over, and the role that copies fills another one meanwhile");
+    let names: Vec<String> = rings.iter().map(|ring| format!("`{}`", ring.of)).collect();
+    let help = format!("give {} `ring({least})` or more, or let fewer groups stay under way", names.join(" and "));
+    let written: Option<Vec<_>> = rings.iter().map(|ring| Some((ring.slots?, least.to_string()))).collect();
+    match written {
+        Some(edits) => found.change(Change::Rewrite(edits), help),
+        None => found.help(help),
+    }
 }
 
 impl IntoDiagnostic for NoSuchProduct {
@@ -171,12 +207,16 @@ impl IntoDiagnostic for NoSuchProduct {
             ProductProblem::Synchronous => found("products by `mma_sync` do not stay under way".to_owned())
                 .note("a warp goes on when its product is over")
                 .help("leave `inflight` out"),
-            ProductProblem::Inflight(n) => found(format!("{n} groups of products cannot be under way"))
-                .note("while one is computed the next one is started: more would wait for these")
+            ProductProblem::Inflight(n, most) => found(format!("{n} groups of products cannot be under way"))
+                .note(format!("a warpgroup waits until at most {most} groups are"))
+                .help(format!("write `inflight({most})`, or less: one is enough to start the next one before it ends")),
+            ProductProblem::Alone(n) => found(format!("no group of products of `{stage}` can stay under way"))
+                .note("a slot is handed back when its group is over, in a later iteration: another role fills others meanwhile")
+                .help(format!("let another role copy both factors, in rings of {} or more at the loop around the products, or leave `inflight` out", u64::from(n) + 1)),
+            ProductProblem::Short(n, rings) => short(found, &stage, n, &rings),
+            ProductProblem::Blocks(n) => found(format!("{n} groups of products of `{stage}` cannot be under way"))
+                .note("it is a block behind: before its factor is computed again, its group is awaited")
                 .help("write `inflight(1)`, or leave it out"),
-            ProductProblem::Alone => found(format!("no group of products of `{stage}` can stay under way"))
-                .note("a slot is handed back when its group is over, an iteration later: another role fills others meanwhile")
-                .help("let another role copy both factors, in rings of 2 or more at the loop around the products, or leave `inflight` out"),
             ProductProblem::Rewritten(factor) => found(format!("`{factor}` is computed anew while a group of products reads it"))
                 .note("tensor cores read the registers of a factor until the group is over")
                 .help(format!("leave `inflight` out: each group is awaited before the next `{factor}`")),

@@ -7,15 +7,17 @@ use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
 
 row! {
-    /// An `online sum` may be added up before the extreme is known that its terms depend on: partial sums are rescaled
-    /// where a larger one is met. That is right for terms that change by a factor which is the same for all of them,
-    /// and no partial sum overflows if the factors are at most 1:
+    /// An `online sum` may be added up before that is known which its terms depend on: partial sums are corrected where
+    /// it changes. That is right for these terms:
     ///
-    /// - `m[i] = max(|j| u)`, where `u` is any expression;
-    /// - `l[i] = online sum(|j| exp(u - m[i]) * y)`, with the same `u`, over the same range, where `y` does not depend
-    ///   on `m`. The argument may be scaled by a positive literal, and with `min` it is `exp(m[i] - u)`. `approx::exp`
-    ///   is an exponential, too;
-    /// - both of `f32` or both of `f64`. The sum may have more axes.
+    /// - after `m[i] = max(|j| u)`, where `u` is any expression: `l[i] = online sum(|j| exp(u - m[i]) * y)`, with the
+    ///   same `u`, over the same range, where `y` does not depend on `m`. Partial sums are multiplied by one factor,
+    ///   which is at most 1, so that none overflows. The argument may be scaled by a positive literal, and with `min`
+    ///   it is `exp(m[i] - u)`. `approx::exp` is an exponential, too;
+    /// - after `m[i] = max(|j| abs(x))`: `online sum(|j| (x / m[i]) * (x / m[i]) * y)`, with any number of quotients;
+    /// - after `mu[i] = sum(|j| u) / N as f32`, where `N` is the number of terms: `online sum(|j| (u - mu[i]) * (u -
+    ///   mu[i]))`;
+    /// - both of `f32` or both of `f64`. A sum of exponentials may have more axes.
     ///
     /// `online dot` is the same for a product: one factor is such an exponential, or one that is rounded to the type of
     /// a factor.
@@ -33,8 +35,8 @@ row! {
     /// }
     /// ```
     ///
-    /// The message names the part of the term that stands in the way, and has two terms that no factor corrects, in
-    /// numbers, where such are found.
+    /// The message names the part of the term that stands in the way, and has two terms that no factor corrects, or two
+    /// lists of terms that nothing tells apart, in numbers, where such are found.
     ///
     /// ## Right
     ///
@@ -56,10 +58,16 @@ row! {
 /// Why two reductions are no chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainProblem {
-    /// The first one is not a `max` or `min` alone.
+    /// The first one is nothing that others follow.
     NotExtreme,
-    /// The second one is not a `sum` alone.
+    /// The second one is nothing that follows another.
     NotSum,
+    /// The first one is an `ordered sum`.
+    Fixed,
+    /// A search for something else than the extreme.
+    Search,
+    /// More axes than the first one, and no exponentials.
+    More,
     /// Other types, or two of them.
     Type,
     /// Several axes, or not the same range.
@@ -74,6 +82,10 @@ pub enum ChainProblem {
     Obstacle(Why, Option<Box<Apart>>),
     /// There is a correction, but the term is no product with one exponential.
     Shape,
+    /// It stands beside a sum with more axes, and is no sum of exponentials.
+    Beside,
+    /// There is a correction, but the term is no square of the difference from the mean.
+    Square,
     /// The exponential's argument is not that of the extreme.
     Other,
     /// The exponential may be larger than 1.
@@ -82,15 +94,17 @@ pub enum ChainProblem {
     TooLarge,
 }
 
-/// Two terms that no factor corrects where the extreme changes, as texts.
+/// Two terms, or lists of terms, that nothing corrects where what they follow changes, as texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apart {
     /// What each reads: `x[i, j] = 1`.
     pub given: [String; 2],
-    /// The extreme of both, and a later one.
-    pub extremes: [String; 2],
-    /// Each term with the one and with the other.
-    pub terms: [[String; 2]; 2],
+    /// The extreme or mean of both, and a later one.
+    pub of: [String; 2],
+    /// Each term, or sum of a list, with the one and with the other.
+    pub values: [[String; 2]; 2],
+    /// Whether they are lists.
+    pub is_list: bool,
 }
 
 impl ChainProblem {
@@ -98,11 +112,25 @@ impl ChainProblem {
     pub(super) fn explain(self, diagnostic: Diagnostic, later: &str, earlier: Option<&str>) -> Diagnostic {
         let m = earlier.map_or_else(|| "the extreme".to_owned(), |m| format!("`{m}`"));
         let form = "write the term as `exp(u - m[i])`, or that times what does not depend on `m`; `u` is the term of `m`";
+        let square = "write the term as `(u - mean) * (u - mean)`, where `mean` is the sum of `u` over the number of its terms; factors stand outside of the sum";
         match self {
-            Self::NotExtreme => diagnostic.note(format!("{m} is not a `max` or `min` alone")),
+            Self::NotExtreme => diagnostic.note(format!(
+                "{m} is not a `max`, `min` or `sum` alone, nor a sum divided by the number of its terms"
+            )),
             Self::NotSum => diagnostic
-                .note(format!("`{later}` is not a sum alone"))
-                .help("give the sum an equation of its own"),
+                .note(format!("`{later}` is not a sum alone, nor what is taken where {m} is"))
+                .help(format!(
+                    "give a sum an equation of its own; what is taken where {m} is, is `argmax(|j| u)` or `sum(|j| if u == m[i] {{ y }} else {{ 0.0 }})`, with other operations and what they begin with, too"
+                )),
+            Self::Fixed => diagnostic
+                .note("the terms of an `ordered sum` come one after the other, and those of one pass in parts")
+                .help("write `sum`"),
+            Self::Search => diagnostic
+                .note(format!("`{later}` searches another extreme than {m}"))
+                .help("an `argmax` follows a `max`, an `argmin` a `min`, of the same terms"),
+            Self::More => diagnostic
+                .note(format!("`{later}` has an axis that {m} has not"))
+                .help("a sum with more axes follows an extreme if its terms are exponentials, as an `online dot`"),
             Self::Type => diagnostic.note("both are of `f32`, or both of `f64`"),
             Self::Range => diagnostic.note(format!("{m} and `{later}` are reductions over one axis each, of the same range")),
             Self::Elements => diagnostic
@@ -115,21 +143,39 @@ impl ChainProblem {
                 .help(format!("give a reduction that does not read {m} an equation of its own")),
             Self::TooLarge => diagnostic.note("the term is too large, with all that it inlines"),
             Self::Obstacle(why, apart) => {
-                let text = format!("where {m} changes, the terms so far must change by one factor; this part {}", why.text());
+                let of_mean = matches!(why, Why::Shift | Why::Beside | Why::Curved);
+                let text = match of_mean {
+                    true => format!(
+                        "where {m} changes, what the sum becomes must follow from it and the number of its terms; this part {}",
+                        why.text()
+                    ),
+                    false => format!("where {m} changes, the terms so far must change by one factor; this part {}", why.text()),
+                };
                 let found = diagnostic.note(text);
                 let found = match apart.as_deref() {
-                    Some(Apart { given: [a, b], extremes: [first, later], terms: [[a1, a2], [b1, b2]] }) => {
+                    Some(Apart { given: [a, b], of: [first, later], values: [[a1, a2], [b1, b2]], is_list: false }) => {
                         let before = format!("with {a} in one term and {b} in another, {m} is {first}, and they are {a1} and {b1}");
                         let after = format!("a further term makes {m} {later}, and they are {a2} and {b2}");
                         found.counterexample(format!("{before}; {after}"))
                     }
+                    Some(Apart { given: [a, b], of: [first, later], values: [[a1, a2], [_, b2]], is_list: true }) => {
+                        let before = format!("the terms {a}, and the terms {b}: of both, {m} is {first}, and the sum {a1}");
+                        let after = format!("a further term makes {m} {later}, and these sums are {a2} and {b2}");
+                        found.counterexample(format!("{before}; {after}"))
+                    }
                     None => found,
                 };
-                found.help(form)
+                found.help(if of_mean { square } else { form })
             }
             Self::Shape => diagnostic
                 .note("there is a correction, but not of a kind that is computed: the term is no product with one exponential of its type")
                 .help(form),
+            Self::Square => diagnostic
+                .note(format!("there is a correction where {m} changes, but not of a kind that is computed"))
+                .help(square),
+            Self::Beside => diagnostic
+                .note("it stands beside a sum with more axes, which follows block by block: there, only sums of exponentials do")
+                .help("give it a pass of its own"),
             Self::Other => diagnostic
                 .note(format!("this is not `u - m[i]` with the `u` that {m} is the extreme of, scaled by literals"))
                 .note(format!("with another one, the exponential could be infinite with what {m} is at first"))

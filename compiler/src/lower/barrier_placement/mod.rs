@@ -170,6 +170,11 @@ impl Placement {
     }
 }
 
+/// Whether two kernels do the same in the same order, so that one may have the barriers of the other.
+pub(super) fn does_as(kernel: &Kernel, other: &Kernel) -> bool {
+    done(kernel) == done(other)
+}
+
 /// Whether a statement does more than to compute a value.
 const fn is_done(statement: &Statement) -> bool {
     !matches!(statement.kind, StatementKind::Let(_))

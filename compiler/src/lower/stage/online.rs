@@ -1,5 +1,5 @@
-//! Sums that follow an extreme, block by block of terms: the loops inside of the block's run once for the extreme; then
-//! sums are corrected, once for all terms so far; then the loops run again for the terms. See `online`.
+//! What follows an extreme or a mean, block by block of terms: the loops inside of the block's run once for that; then
+//! what follows is corrected, once for all terms so far; then the loops run again for its terms. See `online`.
 //!
 //! Sums with more axes than the extreme, products, are stages in the loop over blocks, and so is what is between them
 //! and the extreme of a block:
@@ -25,20 +25,27 @@ use crate::lower::defect::Defect;
 use crate::lower::product;
 use crate::lower::value::{Accumulator, Scope};
 use crate::plan::Analysed;
-use crate::program::{Blocks, Online, expressions};
+use crate::program::{Blocks, Corrected, Online, expressions};
 
 /// What is done with the terms of a block.
 pub(super) enum Follows {
     /// The extreme takes them in.
     Extreme,
-    /// So do the sums; of each accumulator what terms take for the extreme.
-    Sums(Vec<ValueId>),
+    /// So do the followers; of each accumulator, what terms take for it.
+    Sums(Vec<Taken>),
     /// The extreme of a block becomes that of all terms so far: of the rows that have it.
     Raise(Vec<VariableId>),
     /// Sums are multiplied by their corrections: of the rows that have them.
     Correct(Vec<VariableId>),
     /// Blocks are taken in.
     Block(Vec<VariableId>),
+}
+
+/// What terms take for what is followed: its states, and one value.
+#[derive(Clone)]
+pub(super) struct Taken {
+    states: Vec<ValueId>,
+    safe: ValueId,
 }
 
 /// The corrections of a row: its variable of the extreme, and the factor of each sum.
@@ -150,7 +157,7 @@ impl Nest<'_, '_> {
 
     /// Corrects the sums for the extreme of all terms so far.
     pub(in crate::lower) fn correct(&mut self, point: &Point, k: usize) {
-        let sums = self.online().map_or(0, |online| online.sums.len());
+        let sums = self.online().map_or(0, |online| online.followers.len());
         for variables in self.accumulators() {
             let Some(extreme) = variables.first().filter(|v| self.corrections.iter().all(|row| row.0 != **v)) else {
                 continue;
@@ -207,13 +214,13 @@ impl Nest<'_, '_> {
                 let factors = self.factors(*extreme);
                 if !done.contains(extreme) {
                     done.push(*extreme);
-                    let [before, now, safe] = online.variables;
+                    let (before, now) = (online.before[0], online.now[0]);
                     let taken = self.values.value(self.b, blocks.taken, scope);
                     let as_safe = self.values.value(self.b, online.safe, &scope.with(&[(now, taken)]));
                     let old = self.b.get(*extreme);
-                    let scope = scope.with(&[(before, old), (safe, as_safe)]);
-                    for (variable, (correction, _)) in factors.iter().zip(&online.sums) {
-                        let factor = self.values.value(self.b, *correction, &scope);
+                    let scope = scope.with(&[(before, old), (online.taken, as_safe)]);
+                    for (variable, follower) in factors.iter().zip(&online.followers) {
+                        let factor = self.values.value(self.b, follower.correction, &scope);
                         self.b.set(*variable, factor);
                     }
                 }
@@ -268,26 +275,38 @@ impl Nest<'_, '_> {
             self.corrections.clear();
             return;
         }
-        let [before, now, safe] = online.variables;
-        let firsts = self.accumulators().into_iter().filter_map(|variables| variables.first().copied());
-        let firsts: Vec<_> = firsts.collect();
-        let olds: Vec<ValueId> = firsts.iter().map(|variable| self.b.get(*variable)).collect();
+        let leading = online.now.len();
+        let firsts: Vec<Vec<VariableId>> =
+            self.accumulators().into_iter().map(|all| all[..leading.min(all.len())].to_vec()).collect();
+        let olds: Vec<Vec<ValueId>> =
+            firsts.iter().map(|all| all.iter().map(|variable| self.b.get(*variable)).collect()).collect();
         self.follows = Some(Follows::Extreme);
         self.loops(point, k, Goal::Accumulate);
         let scope = self.scope(&point.values);
         let mut taken = Vec::new();
         for (variables, old) in self.accumulators().into_iter().zip(olds) {
-            let Some((extreme, sums)) = variables.split_first() else { continue };
-            let new = self.b.get(*extreme);
-            let as_safe = self.values.value(self.b, online.safe, &scope.with(&[(now, new)]));
-            let scope = scope.with(&[(before, old), (safe, as_safe)]);
-            for (variable, (correction, _)) in sums.iter().zip(&online.sums) {
-                let by = self.values.value(self.b, *correction, &scope);
+            let Some((followed, followers)) = variables.split_at_checked(leading) else { continue };
+            let states: Vec<ValueId> = followed.iter().map(|variable| self.b.get(*variable)).collect();
+            let bound = |numbers: &[u32], values: &[ValueId]| -> Vec<(u32, ValueId)> {
+                numbers.iter().copied().zip(values.iter().copied()).collect()
+            };
+            let now = bound(&online.now, &states);
+            let as_safe = self.values.value(self.b, online.safe, &scope.with(&now));
+            let scope = scope.with(&[bound(&online.before, &old), now, vec![(online.taken, as_safe)]].concat());
+            for (variable, follower) in followers.iter().zip(&online.followers) {
+                let by = self.values.value(self.b, follower.correction, &scope);
                 let sum = self.b.get(*variable);
-                let corrected = self.b.binary(Binary::Mul, sum, by);
+                let corrected = match follower.corrected {
+                    Corrected::Times => self.b.binary(Binary::Mul, sum, by),
+                    Corrected::Plus => self.b.binary(Binary::Add, sum, by),
+                    Corrected::Restarted(identity) => {
+                        let identity = self.values.value(self.b, identity, &scope);
+                        self.b.select(by, sum, identity)
+                    }
+                };
                 self.b.set(*variable, corrected);
             }
-            taken.push(as_safe);
+            taken.push(Taken { states, safe: as_safe });
         }
         self.follows = Some(Follows::Sums(taken));
         self.loops(point, k, Goal::Accumulate);
@@ -306,23 +325,27 @@ impl Nest<'_, '_> {
         }
         let is_term = self.values.is_in_ranges(self.b, axes, scope);
         let variables = accumulator.variables();
-        let Some((extreme, sums)) = variables.split_first() else { return };
+        let leading = online.now.len();
+        let Some((followed, followers)) = variables.split_at_checked(leading) else { return };
         match &self.follows {
             Some(Follows::Sums(taken)) => {
-                let Some(as_safe) = taken.get(number).copied() else { return };
-                let scope = scope.with(&[(online.variables[2], as_safe)]);
-                for (variable, (_, term)) in sums.iter().zip(&online.sums) {
-                    let term = self.values.value(self.b, *term, &scope);
+                let Some(Taken { states, safe }) = taken.get(number).cloned() else { return };
+                let now: Vec<(u32, ValueId)> = online.now.iter().copied().zip(states).collect();
+                let scope = scope.with(&[now, vec![(online.taken, safe)]].concat());
+                for (variable, follower) in followers.iter().zip(&online.followers) {
+                    let term = self.values.value(self.b, follower.term, &scope);
                     let sum = self.b.get(*variable);
-                    let next = self.b.binary(Binary::Add, sum, term);
+                    let next = self.b.binary(follower.op, sum, term);
                     self.values.take(self.b, *variable, next, is_term);
                 }
             }
             _ => {
-                let Some(first) = self.program.algorithm.folds[states.range()].first().copied() else { return };
-                let now = self.b.get(*extreme);
-                let next = self.values.value(self.b, first.step, &scope.with(&[(first.variable, now)]));
-                self.values.take(self.b, *extreme, next, is_term);
+                let states = self.program.algorithm.folds[states.range()].to_vec();
+                for (variable, state) in followed.iter().zip(states) {
+                    let now = self.b.get(*variable);
+                    let next = self.values.value(self.b, state.step, &scope.with(&[(state.variable, now)]));
+                    self.values.take(self.b, *variable, next, is_term);
+                }
             }
         }
     }

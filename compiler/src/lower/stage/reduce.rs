@@ -99,6 +99,10 @@ impl Nest<'_, '_> {
                 self.combine_in_cluster(reduction, point);
             }
             if let Some((layout, first)) = &across {
+                // All that waits for other roles is over. Only the last block comes to what is after the arrival.
+                if self.stage.arrives() {
+                    self.around.turns.inspect(|turns| turns.hand_on(self.b, self.own));
+                }
                 self.across_blocks(layout, *first, reduction, point, &starts);
                 if self.stage.arrives() {
                     self.start_lifetime_after_arrival();

@@ -55,6 +55,7 @@ impl Nest<'_, '_> {
         // An axis of the reduction without iterations has a block that has no terms.
         for axis in stage.across_blocks() {
             if let (e, true) = grid_reduce::blocks_along(stage, axis, self.facts)
+                && !(self.around.staged && self.is_never_empty(axis))
                 && let Some(value) = point.values[axis]
             {
                 let count = self.size(&e);

@@ -31,7 +31,8 @@ use tilewright_kernel::algorithm::{
 };
 use tilewright_kernel::online::{Chain, push};
 
-use super::{Build, Fold, components, state_name};
+use super::build::{Build, Fold, Followed};
+use super::{components, state_name};
 use crate::diag::codes::OnlineProblem;
 use crate::extent::{Expr, Facts};
 use crate::program::{Blocks, Online, Program};
@@ -423,15 +424,16 @@ impl Cut<'_> {
         }
         let list = self.list(&[block]);
         let mut b = Build::new(self.algorithm(), ty, op);
-        let mut sums = Vec::new();
+        let mut followers = Vec::new();
         for ((_, chain), read) in chains.iter().zip(&reads) {
-            let correction = b.correction(chain);
-            let of_safe = b.value(Value::Variable(b.variables[2]));
-            let term = b.corrected(*read, correction, taken, of_safe);
-            sums.push((correction, term));
+            let mut follower = b.follower(chain);
+            let of_safe = b.value(Value::Variable(b.taken));
+            let to = Followed { states: Vec::new(), safe: of_safe };
+            follower.term = b.corrected(&follower, *read, &[taken], &to);
+            followers.push(follower);
         }
-        let Fold { fold, safe } = b.fold(op, (list, taken), &sums);
-        let variables = b.variables;
+        let Fold { fold, safe } = b.fold((list, taken), &followers);
+        let Build { before, now, taken: of_terms, .. } = b;
         let of_sums = chains.iter().map(|chain| state_name(&super::name(self.program, chain.0), name));
         let names: Vec<String> = std::iter::once(name.to_owned()).chain(of_sums).collect();
         let states = names.into_iter().zip(0..).map(|(name, component)| {
@@ -449,6 +451,6 @@ impl Cut<'_> {
             masked: self.mask.as_ref().map(|mask| mask.known),
             count: self.program.algorithm.axes[all as usize].upper,
         };
-        Online { equation, fold, span: self.span, variables, safe, sums, blocks: Some(blocks) }
+        Online { equation, fold, span: self.span, before, now, taken: of_terms, safe, followers, blocks: Some(blocks) }
     }
 }

@@ -42,7 +42,9 @@ impl Cut<'_> {
             let of_extreme = self.of_extreme(product, &env);
             let range = (self.start(&of_extreme), self.end(&of_extreme));
             let extreme = self.read((folded, 0), &at);
-            value = Build::new(self.algorithm(), ty, op).result((extreme, value), range);
+            let chains = self.chains;
+            let rule = &chains[usize::from(component) - 1].1.rule;
+            value = Build::new(self.algorithm(), ty, op).result(rule, (extreme, value), range);
         }
         let of = component.checked_sub(1).map_or(self.extreme, |n| self.chains[usize::from(n)].0);
         let name = format!("{}$r", crate::online::name(self.program, of));

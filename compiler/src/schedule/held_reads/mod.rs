@@ -13,6 +13,8 @@ use std::ops::ControlFlow;
 
 use super::ownership::{Digit, Ranges, Reads, digits, digits_in_cluster, leaves_at, register_loops, registers};
 use super::{Plan, Stage};
+use tilewright_theory::side_by_side::{all, piece};
+
 use crate::diag::Diagnostics;
 use crate::diag::codes::{FactorLanes, HeldElsewhere, RegisterAtRunTime, RegisterBudget, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Op, Symbolic, Unit, WARP, WARPGROUP};
@@ -100,30 +102,41 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     if diags.has_errors() {
         return;
     }
-    for (at, reader) in plan.stages.iter().enumerate() {
-        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let beside = symbolic.beside_terms(&reader.facts);
-        let found = plan.accesses(at, &symbolic);
-        for read in found.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
-                continue;
-            };
-            let symbolic = if read.in_terms { &symbolic } else { &beside };
-            match reader.product.as_ref().filter(|_| read.in_terms) {
-                // Instructions read a factor in a way of their own. What they do not read so is refused by `mma`.
-                Some(mma) => {
-                    let columns = mma.has_columns(reader, &read.indices).filter(|right| !(*right && mma.is_async()));
-                    let Some(has_columns) = columns else { continue };
-                    let own = mma.reader_of_factor(reader, has_columns);
-                    let symbolic = &Symbolic::new(&own.stage.domain, &own.stage.facts);
-                    let (reader, factor) = (&own.stage, own.lanes(held, &read.indices));
-                    let read = &own.read(read);
-                    Reading { plan, reader, held, read, symbolic, factor }.check(diags);
-                }
-                None => Reading { plan, reader, held, read, symbolic, factor: None }.check(diags),
+    let mut found: Vec<Option<Diagnostics>> = plan.stages.iter().map(|_| None).collect();
+    let of = |(at, place)| piece(place, move || of_reader(plan, at));
+    all(plan.stages.len() >= MANY, found.iter_mut().enumerate().map(of).collect());
+    found.into_iter().flatten().for_each(|found| diags.append(found));
+}
+
+/// Stages of which it is worth a thread to look at the reads.
+const MANY: usize = 4;
+
+/// What is wrong with the reads of a stage.
+fn of_reader(plan: &Plan, at: usize) -> Diagnostics {
+    let (reader, mut diags) = (&plan.stages[at], Diagnostics::new());
+    let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+    let beside = symbolic.beside_terms(&reader.facts);
+    let found = plan.accesses(at, &symbolic);
+    for read in found.iter().flat_map(|found| &found.stages) {
+        let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
+            continue;
+        };
+        let symbolic = if read.in_terms { &symbolic } else { &beside };
+        match reader.product.as_ref().filter(|_| read.in_terms) {
+            // Instructions read a factor in a way of their own. What they do not read so is refused by `mma`.
+            Some(mma) => {
+                let columns = mma.has_columns(reader, &read.indices).filter(|right| !(*right && mma.is_async()));
+                let Some(has_columns) = columns else { continue };
+                let own = mma.reader_of_factor(reader, has_columns);
+                let symbolic = &Symbolic::new(&own.stage.domain, &own.stage.facts);
+                let (reader, factor) = (&own.stage, own.lanes(held, &read.indices));
+                let read = &own.read(read);
+                Reading { plan, reader, held, read, symbolic, factor }.check(&mut diags);
             }
+            None => Reading { plan, reader, held, read, symbolic, factor: None }.check(&mut diags),
         }
     }
+    diags
 }
 
 /// Decides for each stage with buffers who accesses an element of it: the thread that computes it, by its digits, and

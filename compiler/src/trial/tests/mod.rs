@@ -63,7 +63,8 @@ fn a_bounded_trial_looks_at_the_smallest_sizes() {
             values.for_each(|value| (value.op, changed) = (Op::Literal(to), changed + 1));
         }
         assert!(changed > 0, "{}", kernel.entries[0].kernel);
-        [Depth::Bounded, Depth::Full].map(|depth| run(info, &facts, &kernel.stages, &entries, depth).is_err())
+        [Depth::Bounded, Depth::Full]
+            .map(|depth| Trial::new(info, &facts, &kernel.stages, depth).run(info, &entries).is_err())
     };
     let f32 = Type::Element(ElementType::F32);
     assert_eq!(wrong(f32, 1.0f32.to_bits().into(), 1.0f32.to_bits().into()), [false, false]);

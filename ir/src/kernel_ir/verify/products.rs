@@ -107,7 +107,7 @@ impl Checker<'_> {
 
     /// The elements of a matrix.
     fn matrix(&mut self, matrix: &Matrix, problem: Problem) -> Option<ElementType> {
-        let Matrix { buffer, slot, offset, across, leading, stride, swizzle } = *matrix;
+        let Matrix { buffer, slot, offset, across, leading, stride, swizzle, told: _ } = *matrix;
         self.operand(offset, Type::is_index);
         let of = self.kernel.buffers.get(buffer.index());
         self.slot(slot, of.map_or(0, |b| b.slots));

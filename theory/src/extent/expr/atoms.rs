@@ -1,7 +1,7 @@
 //! The factors of a term. Nearly all terms have one or none, and then no list has to be allocated, copied and freed.
 
 use std::ops::Deref;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Atom;
 
@@ -13,7 +13,7 @@ pub struct Atoms(List);
 enum List {
     None,
     One(Atom),
-    Many(Rc<[Atom]>),
+    Many(Arc<[Atom]>),
 }
 
 impl Atoms {

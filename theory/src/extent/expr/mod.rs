@@ -18,7 +18,7 @@ mod terms;
 mod views;
 
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tilewright_sorted::SortedMap;
 
@@ -48,14 +48,14 @@ pub enum Atom {
     /// ⌊of / by⌋, by ≥ 1.
     Quotient {
         /// Dividend.
-        of: Rc<Expr>,
+        of: Arc<Expr>,
         /// Divisor; positive wherever the expression is meant to have a value.
-        by: Rc<Expr>,
+        by: Arc<Expr>,
     },
     /// max(of, 0): what is clipped. Minimum, maximum and selection are sums and products of it.
     Positive {
         /// The other operand.
-        of: Rc<Expr>,
+        of: Arc<Expr>,
     },
 }
 
@@ -211,26 +211,31 @@ impl Expr {
             }
             _ => {}
         }
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        let mut own = self.terms.iter().peekable();
-        for term in other.terms() {
-            let Some(coefficient) = term.coefficient.checked_mul(factor) else { return Self::unknown() };
-            let mut order = Ordering::Less;
-            while let Some(next) = own.peek() {
-                order = next.atoms.cmp(&term.atoms);
-                if order != Ordering::Less {
-                    break;
+        let (own, more) = (&self.terms[..], &other.terms[..]);
+        let mut terms = Vec::with_capacity(own.len() + more.len());
+        // Loops: a debug build calls what iterators do.
+        let (mut at, mut of) = (0, 0);
+        while of < more.len() {
+            let (term, mut before) = (&more[of], 0);
+            while at < own.len() && before == 0 {
+                match own[at].atoms.cmp(&term.atoms) {
+                    Ordering::Less => terms.push(own[at].clone()),
+                    Ordering::Equal => before = own[at].coefficient, // never 0
+                    Ordering::Greater => break,
                 }
-                terms.extend(own.next().cloned());
+                at += 1;
             }
-            let before = own.next_if(|_| order == Ordering::Equal).map_or(0, |next| next.coefficient);
-            match before.checked_add(coefficient) {
+            match term.coefficient.checked_mul(factor).and_then(|own| own.checked_add(before)) {
                 Some(0) => {}
                 Some(coefficient) => terms.push(Term { atoms: term.atoms.clone(), coefficient }),
                 None => return Self::unknown(),
             }
+            of += 1;
         }
-        terms.extend(own.cloned());
+        while at < own.len() {
+            terms.push(own[at].clone());
+            at += 1;
+        }
         Self::of_ordered(terms)
     }
 
@@ -381,7 +386,7 @@ impl Expr {
     }
 
     fn quotient(of: Self, by: Self) -> Self {
-        let atom = Atom::Quotient { of: Rc::new(of), by: Rc::new(by) };
+        let atom = Atom::Quotient { of: Arc::new(of), by: Arc::new(by) };
         Self::of_one(Atoms::one(atom), 1)
     }
 
@@ -413,7 +418,7 @@ impl Expr {
             return Self::constant(c.max(0));
         }
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.coefficient));
-        let of = Rc::new(self.shrunk(g.max(1)));
+        let of = Arc::new(self.shrunk(g.max(1)));
         Self::of_one(Atoms::one(Atom::Positive { of }), g.max(1))
     }
 

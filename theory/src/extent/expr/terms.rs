@@ -2,7 +2,7 @@
 //! list has to be allocated, copied and freed.
 
 use std::ops::Deref;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Term;
 
@@ -16,7 +16,7 @@ enum List {
     Unknown,
     None,
     One(Term),
-    Many(Rc<Vec<Term>>),
+    Many(Arc<Vec<Term>>),
 }
 
 impl Terms {
@@ -43,7 +43,7 @@ impl From<Vec<Term>> for Terms {
         Self(match list.len() {
             0 => List::None,
             1 => list.pop().map_or(List::None, List::One),
-            _ => List::Many(Rc::new(list)),
+            _ => List::Many(Arc::new(list)),
         })
     }
 }
@@ -64,7 +64,7 @@ impl Deref for Terms {
 impl PartialEq for Terms {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (List::Many(own), List::Many(other)) => Rc::ptr_eq(own, other) || own == other,
+            (List::Many(own), List::Many(other)) => Arc::ptr_eq(own, other) || own == other,
             (List::Unknown, List::Unknown) => true,
             (List::Unknown, _) | (_, List::Unknown) => false,
             _ => **self == **other,

@@ -1,6 +1,6 @@
 //! What expressions are turned into: other variables, values, sizes of the public algorithm, text.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tilewright_kernel::size::{Size, SizeOp};
 use tilewright_sorted::SortedMap;
@@ -233,7 +233,7 @@ fn replacement(atom: &Atom, map: Map<'_>, done: &mut Replaced) -> Option<Expr> {
         Atom::Quotient { of, by } => (of, Some(by)),
         Atom::Positive { of } => (of, None),
     };
-    let key = (Rc::as_ptr(of), by.map(Rc::as_ptr));
+    let key = (Arc::as_ptr(of), by.map(Arc::as_ptr));
     if let Some(known) = done.get(&key) {
         return known.clone();
     }
