@@ -1,6 +1,6 @@
 //! Mistakes in protocols that change nothing, and why.
 
-use tilewright_compiler::kernel_ir::{Kernel, Statement, StatementKind};
+use tilewright_compiler::kernel_ir::{Kernel, MbarrierId, Region, Statement, StatementKind};
 
 use crate::protocol::acts;
 
@@ -48,28 +48,33 @@ pub fn reason(kernel: &Kernel, (region, at): (usize, usize)) -> Option<&'static 
 }
 
 /// Whether the threads that published something, before these statements, publish again and arrive then at a barrier
-/// for which everybody waits, who waits for the one that they arrive at first.
+/// for which everybody waits, who waits for one of those at which they arrive before that.
 fn is_published_later(kernel: &Kernel, after: &[Statement]) -> bool {
     let is_fence = |s: &Statement| matches!(s.kind, StatementKind::FenceProxyAsync);
-    let arrival = |part: &[Statement]| {
-        part.iter().find_map(|s| match s.kind {
+    let arrivals = |part: &[Statement]| -> Vec<MbarrierId> {
+        let barrier = |s: &Statement| match s.kind {
             StatementKind::MbarrierArrive { barrier, .. } => Some(barrier),
             _ => None,
-        })
+        };
+        part.iter().filter_map(barrier).collect()
     };
     let Some(fence) = after.iter().position(is_fence) else { return false };
-    let (Some(first), Some(second)) = (arrival(&after[..fence]), arrival(&after[fence..])) else { return false };
+    let (first, second) = (arrivals(&after[..fence]), arrivals(&after[fence..]));
     let awaited = |s: &Statement| match s.kind {
         StatementKind::MbarrierWait { barrier, .. } => Some(barrier),
         _ => None,
     };
-    kernel.regions.iter().all(|region| {
-        let statements = &region.statements;
-        (0..statements.len()).filter(|at| awaited(&statements[*at]) == Some(first)).all(|at| {
-            let mut next = statements[at + 1..].iter().filter(|s| acts(&s.kind)).map_while(awaited);
-            next.any(|barrier| barrier == second)
-        })
-    })
+    // Of each wait for this barrier, whether waits for the later one follow, with nothing done between.
+    let is_followed = |barrier: MbarrierId| {
+        let of_region = |region: &'_ Region| {
+            let waits = (0..region.statements.len()).filter(|at| awaited(&region.statements[*at]) == Some(barrier));
+            let next = |at: usize| region.statements[at + 1..].iter().filter(|s| acts(&s.kind)).map_while(awaited);
+            waits.map(|at| next(at).any(|later| second.first() == Some(&later))).collect::<Vec<bool>>()
+        };
+        let waits: Vec<bool> = kernel.regions.iter().flat_map(of_region).collect();
+        !waits.is_empty() && waits.iter().all(|is_followed| *is_followed)
+    };
+    !first.is_empty() && first.into_iter().all(is_followed)
 }
 
 /// Whether no place in shared memory is stored twice by the accelerator.

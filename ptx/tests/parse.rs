@@ -279,3 +279,19 @@ fn numbers_in_every_radix() {
     ];
     assert_eq!(values, expected.map(Operand::Imm));
 }
+
+/// Parts are the text, however many statements each has at most, and keep nested scopes whole.
+#[test]
+fn parts_are_the_text() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"k\"\n.global .b32 g;\n
+        .visible .entry a(.param .b64 p) { .reg .b32 %r<4>; mov.b32 %r0, 1; { mov.b32 %r1, 2; mov.b32 %r2, 3; } L: ret; }
+        .visible .entry b() { ret; }\n.visible .entry c() { }";
+    let module = parse(text).expect("PTX");
+    for most in [0, 1, 2, 3, 4, 5, 100] {
+        let (rest, parts) = module.clone().in_parts(most);
+        let count = parts.len();
+        let joined: String = parts.into_iter().map(|part| rest.text_of(part)).collect();
+        assert_eq!(joined, module.to_string(), "{most}");
+        assert_eq!(most <= 1, count > 15, "{count} parts of {most}");
+    }
+}

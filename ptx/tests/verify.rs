@@ -245,3 +245,21 @@ fn ids_of_another_function_are_refused() {
     module.items.push(Item::Variable(tilewright_ptx::VarId(9)));
     bad(&module, "`variable` is not declared here");
 }
+
+/// A function takes forms that others chose, but no operands that these do not take.
+#[test]
+fn forms_of_other_functions_are_for_like_operands() {
+    let of = |ty: ScalarType, constant: i64| {
+        let mut f = FunctionBuilder::entry("f");
+        let (d, a) = (f.reg(ty), f.reg(ty));
+        let number = Operand::from(Immediate::Int(constant));
+        f.inst("shl.b32", vec![d.into(), a.into(), 1_i64.into()])
+            .and(f.inst("add.s32", vec![d.into(), a.into(), number]))
+    };
+    for _ in 0..2 {
+        assert!(of(ScalarType::B32, 5).is_ok());
+        assert!(of(ScalarType::B32, 1 << 20).is_ok());
+        assert!(of(ScalarType::B32, 1 << 40).is_err(), "a constant of more than 32 bits");
+        assert!(of(ScalarType::B64, 5).is_err() && of(ScalarType::F32, 5).is_err(), "registers of another type");
+    }
+}

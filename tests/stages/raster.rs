@@ -56,34 +56,44 @@ fn tiles_of_the_accelerator_in_groups() {
     tried(source, &[&[1, 4], &[9, 68], &[20, 32], &[13, 200], &[24, 64]], 2);
 }
 
+/// Sums of rows by clusters.
+fn sums(raster: &str) -> String {
+    format!(
+        "kernel Sums(x: f32[L, M, N]) -> (y: f32[L, M]) {{
+            y[h, i] = sum(|j| x[h, i, j]);
+            launch cluster(2), threads(32);
+            schedule y {{
+                bind h, i: grid raster({raster}); split j into 2 -> c, jc; bind c: cta;
+                split jc by 32 -> r, t; bind t: thread; reduce t; reduce c;
+            }}
+        }}"
+    )
+}
+
+/// Sums of columns by blocks.
+fn columns(raster: &str, by: &str) -> String {
+    format!(
+        "kernel Columns(x: u32[M, N]) -> (y: u32[N]) {{
+            y[j] = sum(|i| x[i, j]);
+            launch threads(32);
+            schedule y {{
+                split i by 4 -> ib, ii; split j by 32 -> jb, t; reorder jb, ib, t, ii;
+                bind jb, ib: grid raster({raster}); bind t: thread; reduce ib by {by};
+            }}
+        }}"
+    )
+}
+
 #[test]
 fn clusters_are_taken_in_groups() {
-    let source = "kernel Sums(x: f32[L, M, N]) -> (y: f32[L, M]) {
-        y[h, i] = sum(|j| x[h, i, j]);
-        launch cluster(2), threads(32);
-        schedule y {
-            bind h, i: grid raster(h: 2); split j into 2 -> c, jc; bind c: cta;
-            split jc by 32 -> r, t; bind t: thread; reduce t; reduce c;
-        }
-    }";
-    tried(source, &[&[1, 1, 3], &[3, 4, 70], &[5, 3, 33], &[4, 1, 100]], 2);
+    tried(&sums("h: 2"), &[&[1, 1, 3], &[3, 4, 70], &[5, 3, 33], &[4, 1, 100]], 2);
 }
 
 /// Reductions across blocks are by coordinates, whatever the order of the blocks.
 #[test]
 fn reductions_across_blocks() {
     for by in ["grid", "atomic"] {
-        let source = format!(
-            "kernel Columns(x: u32[M, N]) -> (y: u32[N]) {{
-                y[j] = sum(|i| x[i, j]);
-                launch threads(32);
-                schedule y {{
-                    split i by 4 -> ib, ii; split j by 32 -> jb, t; reorder jb, ib, t, ii;
-                    bind jb, ib: grid raster(jb: 2); bind t: thread; reduce ib by {by};
-                }}
-            }}"
-        );
-        tried(&source, &[&[1, 1], &[9, 40], &[30, 100], &[0, 7], &[5, 200]], 2);
+        tried(&columns("jb: 2", by), &[&[1, 1], &[9, 40], &[30, 100], &[0, 7], &[5, 200]], 2);
     }
     let shared = "kernel Both(x: f32[L, M, N]) -> (y: f32[L, N]) where M >= 1, N <= 64 {
         mu[h, j] = sum(|i| x[h, i, j]);
@@ -119,27 +129,9 @@ fn descending() {
         finished(&add("", "i: 2, i: descending")).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
     let said = &kernel.info.as_ref().expect("no error").explanation;
     assert!(said.contains("axis i: M, grid, in groups of 2, descending\n"), "{said}");
-    let clusters = "kernel Sums(x: f32[L, M, N]) -> (y: f32[L, M]) {
-        y[h, i] = sum(|j| x[h, i, j]);
-        launch cluster(2), threads(32);
-        schedule y {
-            bind h, i: grid raster(h: 2, i: descending); split j into 2 -> c, jc; bind c: cta;
-            split jc by 32 -> r, t; bind t: thread; reduce t; reduce c;
-        }
-    }";
-    tried(clusters, &[&[1, 1, 3], &[3, 4, 70], &[5, 3, 33]], 2);
+    tried(&sums("h: 2, i: descending"), &[&[1, 1, 3], &[3, 4, 70], &[5, 3, 33]], 2);
     for by in ["grid", "atomic"] {
-        let columns = format!(
-            "kernel Columns(x: u32[M, N]) -> (y: u32[N]) {{
-                y[j] = sum(|i| x[i, j]);
-                launch threads(32);
-                schedule y {{
-                    split i by 4 -> ib, ii; split j by 32 -> jb, t; reorder jb, ib, t, ii;
-                    bind jb, ib: grid raster(jb: descending, ib: descending); bind t: thread; reduce ib by {by};
-                }}
-            }}"
-        );
-        tried(&columns, &[&[1, 1], &[9, 40], &[30, 100], &[0, 7], &[5, 200]], 2);
+        tried(&columns("jb: descending, ib: descending", by), &[&[1, 1], &[9, 40], &[30, 100], &[0, 7], &[5, 200]], 2);
     }
     let several = "kernel Two(x: f32[M, N]) -> (z: f32[M, N], y: f32[M]) {
         z[i, j] = x[i, j] * 2.0;

@@ -26,10 +26,14 @@ pub fn piece<'a, R: Send>(place: &'a mut Option<R>, task: impl FnOnce() -> R + S
 
 /// Does everything that `task` asks for on the thread that asks, so that what is measured there is all of it.
 pub fn alone<R>(task: impl FnOnce() -> R) -> R {
-    let before = ALONE.replace(true);
-    let done = task();
-    ALONE.set(before);
-    done
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(true)); // also after a panic
+    task()
 }
 
 /// Does the pieces, in this order: on this thread and on another one, whichever is free, if they are worth a thread,
@@ -123,7 +127,12 @@ mod tests {
         assert!(a != b && [a, b].contains(&here));
         assert_eq!(threads_of(false, false), (here, here));
         assert_eq!(alone(|| threads_of(true, false)), (here, here));
-        assert_eq!(alone(|| alone(|| ())), (), "within itself");
+        let within = alone(|| {
+            alone(|| ());
+            threads_of(true, false)
+        });
+        assert_eq!(within, (here, here), "still alone");
+        std::panic::catch_unwind(|| alone(|| panic!("as asked"))).expect_err("a panic");
         let (a, b) = threads_of(true, true);
         assert!(a != b, "no longer alone");
     }

@@ -87,17 +87,44 @@ const ROWS: usize = 64;
 /// Room of a thread.
 const ROOM: usize = 32;
 
-#[expect(clippy::too_many_lines, reason = "one program, and what it must leave")]
+/// What an atomic operation is on.
+struct Shape {
+    ty: ScalarType,
+    bits: u32,
+    bytes: usize,
+    /// Elements of a vector.
+    count: usize,
+    /// Whether it returns the old value.
+    returns: bool,
+    /// The old value and the operands.
+    operands: usize,
+}
+
+impl Shape {
+    fn of(variant: &Variant) -> Self {
+        let ty = *variant.types.last().unwrap_or(&ScalarType::B32);
+        Self {
+            ty,
+            bits: ty.bits(),
+            bytes: ty.bytes() as usize,
+            count: variant.words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1),
+            returns: variant.form.mnemonic == "atom",
+            operands: if variant.has("cas") { 3 } else { 2 },
+        }
+    }
+
+    /// The variant on one element, from which rows are drawn.
+    fn of_elements(&self, variant: &Variant) -> Variant {
+        let source = Source { ty: self.ty, register: self.bits, constant: false, fixed: None };
+        Variant { sources: vec![source; self.operands], ..variant.clone() }
+    }
+}
+
 fn check(variant: &Variant, place: Place, random: &mut Random) -> Result<(), String> {
     let Some(function) = function(variant, place) else { return Ok(()) };
-    let ty = *variant.types.last().unwrap_or(&ScalarType::B32);
-    let (bits, bytes) = (ty.bits(), ty.bytes() as usize);
-    let count = variant.words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1usize);
-    let returns = variant.form.mnemonic == "atom";
-    let operands = if variant.has("cas") { 3 } else { 2 };
+    let Shape { ty, bits, bytes, count, returns, operands } = Shape::of(variant);
     // Elements of the old value, then of each operand.
-    let source = Source { ty, register: bits, constant: false, fixed: None };
-    let scalar = Variant { sources: vec![source; operands], ..variant.clone() };
+    let scalar = Shape::of(variant).of_elements(variant);
     let scalars = inputs::rows(&scalar, ROWS * count, random.next());
     let rows: Vec<&[Vec<u64>]> = scalars.chunks(count).collect();
 
@@ -273,13 +300,8 @@ pub fn conformance() -> (Vec<Case>, String) {
 const THREADS: usize = 16;
 
 fn case(variant: &Variant, place: Place, function: &Function, entry: &str, ptx: &mut String) -> Case {
-    let ty = *variant.types.last().unwrap_or(&ScalarType::B32);
-    let (bits, bytes) = (ty.bits(), ty.bytes() as usize);
-    let count = variant.words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1usize);
-    let returns = variant.form.mnemonic == "atom";
-    let operands = if variant.has("cas") { 3 } else { 2 };
-    let source = Source { ty, register: bits, constant: false, fixed: None };
-    let scalar = Variant { sources: vec![source; operands], ..variant.clone() };
+    let Shape { ty, bits, bytes, count, returns, operands } = Shape::of(variant);
+    let scalar = Shape::of(variant).of_elements(variant);
     let scalars = inputs::rows(&scalar, THREADS * count, bits.into());
     // The operands of each element, then the room; rows begin at multiples of 16 bytes.
     let filled = (count * operands).next_multiple_of(2);

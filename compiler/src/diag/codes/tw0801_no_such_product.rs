@@ -4,6 +4,7 @@ use tilewright_kernel::ElementType;
 
 use crate::diag::words::count;
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::kernel_ir::Wgmma;
 use crate::source::Span;
 
 row! {
@@ -192,7 +193,10 @@ impl IntoDiagnostic for NoSuchProduct {
                 let mut found =
                     found(format!("`{name}` has {has} iterations, and instructions take {what} in multiples of {step}"));
                 if (what, step) == ("columns", 16) {
-                    found = found.note("of integers they take 8 and 24, too");
+                    // Few columns of integers have a finer step.
+                    let all = (1..=Wgmma::MOST_COLUMNS).filter(|n| Wgmma::has_columns(ElementType::I8, *n));
+                    let few: Vec<String> = all.filter(|n| !n.is_multiple_of(16)).map(|n| n.to_string()).collect();
+                    found = found.note(format!("of integers they take {}, too", few.join(" and ")));
                 }
                 match extent {
                     // The next one; of nothing, the first.
