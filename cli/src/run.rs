@@ -115,7 +115,7 @@ impl Head<'_> {
             if count < left {
                 left = count;
                 let scalars = named(&trial);
-                runs.push(Run { floats: Some(floats), scalars, outcome: trial.against(reference, &device) });
+                runs.push(Run { floats: Some(floats), scalars, outcome: trial.against(reference.as_ref(), &device) });
             }
             if left == 0 {
                 break;
@@ -128,7 +128,7 @@ impl Head<'_> {
         let (mut trial, device) = self.trial(Floats::Real)?;
         let reference = self.finite(&mut trial);
         let scalars = named(&trial);
-        runs.push(Run { floats: Some(Floats::Real), scalars, outcome: trial.against(reference, &device) });
+        runs.push(Run { floats: Some(Floats::Real), scalars, outcome: trial.against(reference.as_ref(), &device) });
         Ok(runs)
     }
 

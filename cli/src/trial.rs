@@ -130,11 +130,14 @@ pub fn scalars(given: &[String]) -> Result<Vec<(&str, &str)>, String> {
 }
 
 /// Bytes that a launch loads and stores at least: every element of an input and of an output once, and of a tensor that
-/// is updated in place both ways.
+/// is updated in place both ways. Of a tensor that terms are scattered into no element need have any.
 pub fn least(kernel: &KernelInfo, layouts: &[Option<sizes::Layout>]) -> [u64; 2] {
     let mut all = [0; 2];
-    for (parameter, layout) in kernel.parameters.iter().zip(layouts) {
+    for (number, (parameter, layout)) in (0..).zip(kernel.parameters.iter().zip(layouts)) {
         let (ParameterKind::Tensor(tensor), Some(layout)) = (&parameter.kind, layout) else { continue };
+        if kernel.algorithm.is_scattered(number) {
+            continue;
+        }
         let bytes = layout.elements.saturating_mul(parameter.element.bytes().into());
         for (sum, moves) in all.iter_mut().zip([tensor.role != Role::Output, tensor.role.is_written()]) {
             *sum += if moves { bytes } else { 0 };
@@ -339,15 +342,15 @@ impl<'k> Trial<'k> {
     /// Evaluates the reference, launches, and compares.
     pub fn run(&self, device: &Device) -> Outcome {
         // In this order: the reference reads the old values of what is updated in place.
-        self.against(self.reference(), device)
+        self.against(self.reference().as_ref(), device)
     }
 
     /// Launches, and compares with the reference for the same arguments.
-    pub fn against(&self, reference: Result<Reference, Error>, device: &Device) -> Outcome {
-        let result = reference.and_then(|reference| self.launch(device).map(|()| reference));
+    pub fn against(&self, reference: Result<&Reference, &Error>, device: &Device) -> Outcome {
+        let result = reference.map_err(Error::clone).and_then(|reference| self.launch(device).map(|()| reference));
         let report = device.emulator_report();
         match result {
-            Ok(reference) => Outcome { failure: None, verdicts: self.compare(&reference), report },
+            Ok(reference) => Outcome { failure: None, verdicts: self.compare(reference), report },
             Err(error) => Outcome { failure: Some(error), verdicts: Vec::new(), report },
         }
     }

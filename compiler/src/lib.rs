@@ -222,7 +222,13 @@ impl Kernel<'_> {
     /// The stages; none after an error.
     fn scheduled(&self, facts: &Facts, diags: &mut Diagnostics) -> Option<Analyses> {
         let plan = schedule::build(self.program, facts, diags)?;
-        analyse(self.program, facts, plan, diags)
+        let analysed = || {
+            let mut found = Diagnostics::new();
+            (analyse(self.program, facts, plan.clone(), &mut found), found)
+        };
+        let (analysed, found) = schedule::check_reads(&plan, analysed, diags)?;
+        diags.append(found);
+        analysed
     }
 
     /// The finished kernel for sizes that facts admit, with what launches are required to have beside them; and whether

@@ -43,20 +43,25 @@ pub(crate) struct Input<'a, 'k> {
 impl<'k> Made<'k> {
     pub(crate) fn of(from: Input<'_, 'k>, info: &KernelInfo, emission: &Emission<'_>, trial: &Trial) -> Self {
         let Input { program, facts, stages, has_roles, entries } = from;
-        let (mut tried, mut banks) = (None, None);
+        let speed = &banks::Parts { program, facts, analysed: stages, has_roles };
+        let mut found: Vec<_> = (0..speed.count()).map(|_| None).collect();
+        let parts = trial.parts(info, entries);
+        let mut tried: Vec<_> = parts.iter().map(|_| None).collect();
         let mut held_in: Vec<_> = entries.iter().map(|_| None).collect();
         let mut entry_points: Vec<_> = entries.iter().map(|_| None).collect();
-        let mut pieces = vec![piece(&mut tried, || trial.run(info, entries))];
-        pieces.extend(entry_points.iter_mut().enumerate().map(|(at, place)| piece(place, move || emission.entry(at))));
-        pieces.push(piece(&mut banks, || banks::find(program, facts, stages, has_roles)));
+        let emitted = entry_points.iter_mut().enumerate().map(|(at, place)| piece(place, move || emission.entry(at)));
+        let mut pieces: Vec<_> = emitted.collect();
+        pieces.extend(tried.iter_mut().zip(parts).map(|(place, part)| piece(place, move || part.run(info))));
+        let of_speed = |(n, place)| piece(place, move || speed.find(n));
+        pieces.extend(found.iter_mut().enumerate().map(of_speed));
         pieces.extend(held_in.iter_mut().zip(entries).map(|(place, entry)| piece(place, || held(&entry.kernel))));
         all(are_many(entries), pieces);
         let done = "every piece is done";
         Self {
             held: held_in.into_iter().map(|held| held.expect(done)).collect(),
             entry_points: entry_points.into_iter().map(|entry_point| entry_point.expect(done)).collect(),
-            tried: tried.expect(done),
-            banks: banks.expect(done),
+            tried: Trial::outcome(tried.into_iter().map(|part| part.expect(done))),
+            banks: speed.all(found.into_iter().map(|part| part.expect(done))),
         }
     }
 }

@@ -261,37 +261,70 @@ impl Trial {
         Self { sizes: sizes(info, facts, stages, depth), depth }
     }
 
-    /// Whether everything was decided where a size is 0. On data everything has a value there, unless something is
-    /// divided by that size.
+    /// What it looks at, each apart from the others.
+    pub(crate) fn parts<'t>(&'t self, info: &KernelInfo, entries: &'t [Entry]) -> Vec<Part<'t>> {
+        let Sizes { plain, zeros, further } = &self.sizes;
+        let runs = entries.len() * blocks(info, MANY_TILES).len();
+        let bounded = BOUNDED_WORK / runs.max(1) as u64;
+        let (values, indices): (&'static [Net], &'static [Net]) = (&[Net::Values], &[Net::Indices]);
+        let mut all: Vec<(&[i64], &'static [Net], u64, bool)> = Vec::new();
+        for (n, dims) in plain.iter().enumerate() {
+            match self.depth {
+                Depth::Bounded if n == 0 => all.push((dims, values, bounded, false)),
+                Depth::Bounded => break,
+                Depth::Full => all.push((dims, if n < WITH_VALUES { values } else { indices }, WORK, false)),
+            }
+        }
+        // They decide what a kernel is planned for, so that every trial looks at them.
+        all.extend(zeros.iter().map(|dims| (&dims[..], values, WORK, true)));
+        for dims in further {
+            // What has no elements costs little.
+            all.push((dims, if dims.contains(&0) { values } else { indices }, WORK, false));
+        }
+        let mut parts = Vec::with_capacity(all.len() * entries.len());
+        for (dims, nets, work, is_of_zeros) in all {
+            let effort = Effort { nets, seed: 0, work };
+            parts.extend(entries.iter().map(|entry| Part { entry, dims, effort, is_of_zeros }));
+        }
+        parts
+    }
+
+    /// Whether everything was decided where a size is 0, given what each part found. On data everything has a value
+    /// there, unless something is divided by that size.
     ///
     /// # Errors
     /// The first thing that is wrong.
+    pub(crate) fn outcome(found: impl IntoIterator<Item = Result<bool, Box<Wrong>>>) -> Result<bool, Box<Wrong>> {
+        found.into_iter().try_fold(true, |all, one| Ok(one? && all))
+    }
+
+    /// All of it, one part after the other.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    #[cfg(test)]
     pub(crate) fn run(&self, info: &KernelInfo, entries: &[Entry]) -> Result<bool, Box<Wrong>> {
-        let tried = |dims: &[i64], nets: &'static [Net], work: u64| {
-            let tally = prove(info, entries, dims, Effort { nets, seed: 0, work })?;
-            Ok::<_, Box<Wrong>>(tally.undecided == 0)
-        };
-        let Sizes { plain, zeros, further } = &self.sizes;
-        let runs = entries.len() * blocks(info, MANY_TILES).len();
-        for (n, dims) in plain.iter().enumerate() {
-            match self.depth {
-                Depth::Bounded if n == 0 => tried(dims, &[Net::Values], BOUNDED_WORK / runs.max(1) as u64)?,
-                Depth::Bounded => break,
-                Depth::Full if n < WITH_VALUES => tried(dims, &[Net::Values], WORK)?,
-                Depth::Full => tried(dims, &[Net::Indices], WORK)?,
-            };
-        }
-        // They decide what a kernel is planned for, so that every trial looks at them.
-        let mut is_decided = true;
-        for dims in zeros {
-            is_decided &= tried(dims, &[Net::Values], WORK)?;
-        }
-        for dims in further {
-            // What has no elements costs little.
-            let nets: &[Net] = if dims.contains(&0) { &[Net::Values] } else { &[Net::Indices] };
-            tried(dims, nets, WORK)?;
-        }
-        Ok(is_decided)
+        Self::outcome(self.parts(info, entries).into_iter().map(|part| part.run(info)))
+    }
+}
+
+/// An entry point at some sizes.
+pub(crate) struct Part<'t> {
+    entry: &'t Entry,
+    dims: &'t [i64],
+    effort: Effort,
+    /// Whether it is one of those that decide what a kernel is planned for.
+    is_of_zeros: bool,
+}
+
+impl Part<'_> {
+    /// Whether everything was decided, if that decides something.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn run(&self, info: &KernelInfo) -> Result<bool, Box<Wrong>> {
+        let tally = prove(info, std::slice::from_ref(self.entry), self.dims, self.effort)?;
+        Ok(tally.undecided == 0 || !self.is_of_zeros)
     }
 }
 

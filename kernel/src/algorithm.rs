@@ -399,6 +399,17 @@ pub enum Value {
     },
     /// A variable bound by a fold: a position in the fold variables' numbering, see [`FoldState`].
     Variable(u32),
+    /// A term that is combined with the element of the equation's tensor that lies at some indices, whatever else is;
+    /// the whole value of a component. The element begins as what it was before the launch. Where an index is outside
+    /// the tensor, there is no element, and nothing happens. Terms come in any order.
+    Scatter {
+        /// How they are combined: a sum, or an extreme.
+        op: Reduction,
+        /// Run of [`Algorithm::index_lists`], outermost dimension first.
+        indices: Run,
+        /// The term.
+        term: ValueId,
+    },
 }
 
 /// One state variable of a fold.
@@ -423,7 +434,8 @@ pub struct FoldState {
 pub struct Equation {
     /// Run of [`Algorithm::components`]: one for an ordinary equation.
     pub components: Run,
-    /// Run of [`Algorithm::axis_lists`], outermost first.
+    /// Run of [`Algorithm::axis_lists`], outermost first. Of a [`Value::Scatter`] those that have a term for each of
+    /// their values.
     pub axes: Run,
 }
 

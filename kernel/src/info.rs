@@ -319,16 +319,17 @@ impl KernelInfo {
         self.entries.iter().position(|entry| entry.conditions.iter().all(holds))
     }
 
-    /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so
-    /// no requirement matters.
+    /// Whether there is nothing to compute for these dimensions, since all outputs are empty, or have no term that
+    /// could be scattered into them: no launch is needed, so no requirement matters.
     pub fn computes_nothing(&self, dims: &[i64]) -> bool {
-        let outputs = self.parameters.iter().filter_map(|parameter| match &parameter.kind {
-            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(&tensor.shape),
+        let outputs = (0..).zip(self.parameters.iter()).filter_map(|(at, parameter)| match &parameter.kind {
+            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some((at, &tensor.shape)),
             _ => None,
         });
         let mut outputs = outputs.peekable();
+        let has_no_terms = |at| self.launch.blocks.eval(dims) == Ok(0) && self.algorithm.is_scattered(at);
         let is_empty = |shape: &List<Size>| shape.iter().any(|extent| extent.eval(dims) == Ok(0));
-        outputs.peek().is_some() && outputs.all(is_empty)
+        outputs.peek().is_some() && outputs.all(|(at, shape)| is_empty(shape) || has_no_terms(at))
     }
 
     /// The name of dimension `dim`, for messages.

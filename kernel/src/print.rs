@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter, Result};
 
 use crate::algorithm::{
-    Algorithm, AxisId, Binary, Compare, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId,
+    Algorithm, AxisId, Binary, Compare, Component, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId,
 };
 use crate::format::Format;
 use crate::info::{Dim, Parameter};
@@ -47,9 +47,25 @@ impl Display for Printed<'_> {
                 },
                 [] => "?".to_owned(),
             };
+            if let [Component { name, value, .. }] = components
+                && let Some(Value::Scatter { op, indices, term }) = self.node(*value)
+            {
+                let (ty, places, term) = (self.element(*value), self.places(indices), self.value(term).0);
+                writeln!(f, "{name}[{places}]: {ty} {} {term} for {}", update(op), self.axes(equation.axes))?;
+                continue;
+            }
             writeln!(f, "{}[{}]: {} = {value}", tuple(&names), self.axes(equation.axes), tuple(&types))?;
         }
         Ok(())
+    }
+}
+
+/// How a scatter takes its terms in, as it is written.
+fn update(op: Reduction) -> &'static str {
+    match op {
+        Reduction::Max => "max=",
+        Reduction::Min => "min=",
+        _ => "+=",
     }
 }
 
@@ -165,9 +181,7 @@ impl Printed<'_> {
             }
             Value::Cast(a) => (format!("{} as {}", at_least(self.value(a), CAST), self.element(id)), CAST),
             Value::Read { source, indices, or } => {
-                let list = self.algorithm.index_lists.get(indices.range()).unwrap_or(&[]);
-                let list: Vec<String> = list.iter().map(|&i| self.index(i).0).collect();
-                let read = format!("{}[{}]", self.source(source), list.join(", "));
+                let read = format!("{}[{}]", self.source(source), self.places(indices));
                 match or {
                     None => (read, ATOM),
                     Some(or) => (format!("({read} or {})", at_least(self.value(or), PREFIX)), ATOM),
@@ -190,6 +204,9 @@ impl Printed<'_> {
             Value::Fold { axes, states } => (self.fold(axes, states), ATOM),
             Value::Component { fold, component } => (format!("{}.{component}", self.value(fold).0), ATOM),
             Value::Variable(v) => (format!("%{v}"), ATOM),
+            Value::Scatter { op, indices, term } => {
+                (format!("[{}] {} {}", self.places(indices), update(op), self.value(term).0), 0)
+            }
         }
     }
 
@@ -226,6 +243,12 @@ impl Printed<'_> {
                 &format!(", merge {}, {} => {}", variables(&|s| s.left), variables(&|s| s.right), values(&|s| s.merge));
         }
         text + ")"
+    }
+
+    /// Indices, with commas between them.
+    fn places(&self, indices: Run) -> String {
+        let list = self.algorithm.index_lists.get(indices.range()).unwrap_or(&[]);
+        list.iter().map(|&i| self.index(i).0).collect::<Vec<_>>().join(", ")
     }
 
     /// The name of what is read.

@@ -16,10 +16,12 @@
 //! | [`judge`] | what is noticed of one mutant |
 //! | [`worker`] | its process |
 //! | [`report`] | counts, and what nothing noticed |
+//! | [`chosen`] | kernels for mistakes in finished ones |
 //! | [`protocol`] | mistakes in finished kernels instead: what orders something is left out, weakened or moved |
 //! | `reason` | which of these change nothing, and why |
 #![forbid(unsafe_code)]
 
+pub mod chosen;
 pub mod corpus;
 pub mod judge;
 pub mod protocol;

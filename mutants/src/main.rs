@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use tilewright_mutants::report::{Explained, report};
 use tilewright_mutants::tree::{Mutant, Sources};
 use tilewright_mutants::worker::{self, Plan};
-use tilewright_mutants::{Failure, corpus, protocol};
+use tilewright_mutants::{Failure, chosen, corpus, protocol};
 
 /// Changes the compiler, one rule at a time, and tells what notices it.
 #[derive(Parser)]
@@ -65,6 +65,9 @@ enum Task {
         /// Leave the examples out.
         #[arg(long)]
         drawn: bool,
+        /// Draw products that follow an extreme.
+        #[arg(long)]
+        attention: bool,
         /// Only examples with this name.
         #[arg(long)]
         example: Option<String>,
@@ -96,9 +99,10 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     match &options.task {
         Some(Task::Baseline { case }) => return worker::baseline(case, &root).map(|()| 0),
         Some(Task::Judge { cases, silent }) => return worker::judge(cases, *silent, &root).map(|()| 0),
-        Some(Task::Protocols { seed, first, count, drawn, example, show }) => {
-            let of = |index: u64| protocol::drawn(*seed, index);
-            let mut examples = if *drawn { Vec::new() } else { protocol::of_examples(&root)? };
+        Some(Task::Protocols { seed, first, count, drawn, attention, example, show }) => {
+            let draw = if *attention { chosen::drawn_attention } else { chosen::drawn };
+            let of = |index: u64| draw(*seed, index);
+            let mut examples = if *drawn { Vec::new() } else { chosen::of_examples(&root)? };
             examples.retain(|(name, ..)| example.as_ref().is_none_or(|only| name.contains(only.as_str())));
             let mut tally = protocol::Tally { shows: *show, ..protocol::Tally::default() };
             for (name, compiled, dims) in examples.into_iter().chain((*first..first + count).filter_map(of)) {

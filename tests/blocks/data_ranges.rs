@@ -215,7 +215,7 @@ fn ends_may_be_as_large_as_their_types() {
     }
 }
 
-fn integers(device: &Device, element: ElementType, values: &[i128]) -> DynamicTensor {
+pub(super) fn integers(device: &Device, element: ElementType, values: &[i128]) -> DynamicTensor {
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()[..element.bytes() as usize].to_vec()).collect();
     DynamicTensor::new(device, element, (&[values.len()], &[1]), &bytes, 0).expect("it fits")
 }

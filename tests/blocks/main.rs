@@ -2,6 +2,7 @@
 
 mod alternate;
 mod attention;
+mod attention8;
 mod cluster_roles;
 mod clusters;
 mod data_ranges;
@@ -16,6 +17,7 @@ mod places;
 mod products;
 mod reductions;
 mod roles;
+mod scatter;
 mod split_k;
 mod stages;
 mod stored_matrices;

@@ -186,7 +186,7 @@ fn parts_of_products_follow_each_other() {
 ///
 /// Where another role copies, there is the test of the loop, and in clusters that of the lanes that tell other blocks.
 /// The others have a reason.
-const MAIN_LOOPS: [(&str, [usize; 4]); 19] = [
+const MAIN_LOOPS: [(&str, [usize; 4]); 20] = [
     ("Gemm", [37, 2, 0, 0]),
     ("Residual", [38, 2, 0, 0]),
     ("Scaled", [38, 2, 0, 0]),
@@ -206,6 +206,8 @@ const MAIN_LOOPS: [(&str, [usize; 4]); 19] = [
     ("Attention", [498, 5, 0, 7]),
     ("Causal", [498, 5, 0, 7]),
     ("Window", [601, 5, 0, 7]),
+    // Scores are multiplied by the scale and tested in every block, exponentials by 256; four bytes are put together.
+    ("Attention8", [800, 40, 3, 7]),
     // As these, and copies by the warpgroup itself.
     ("Decode", [344, 10, 1, 3]),
     // Each column of a lane may be past the end of the vocabulary; and copies by the warpgroup itself.

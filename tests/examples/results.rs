@@ -94,6 +94,13 @@ fn attention_variants() {
 }
 
 #[test]
+fn attention_fp8() {
+    // Sizes are H, S, T.
+    let found = check("attention_fp8", &[&[1, 1, 128], &[2, 130, 208], &[1, 64, 0], &[0, 5, 128]]);
+    assert!(found[0].contains("m64n128k32 of e4m3"), "{}", found[0]);
+}
+
+#[test]
 fn cross_entropy() {
     // Sizes are N, V.
     check("cross_entropy", &[&[1, 1], &[70, 300], &[64, 128], &[3, 0]]);
@@ -159,6 +166,15 @@ fn multicast_transpose() {
 #[test]
 fn layernorm() {
     check("layernorm", &[&[1, 4], &[7, 28], &[31, 32], &[2, 36], &[33, 132], &[2, 1028], &[1, 8192]]);
+}
+
+#[test]
+fn scatter() {
+    // Sizes are BINS, N; and V, D, T.
+    let of_bins: [&[i64]; 5] = [&[1, 4], &[300, 1000], &[7, 2052], &[5, 0], &[0, 8]];
+    let of_rows: [&[i64]; 5] = [&[1, 2, 1], &[9, 66, 31], &[1000, 130, 65], &[3, 8, 0], &[0, 8, 3]];
+    let found = check("scatter", &[of_bins, of_rows].concat());
+    assert!(found.iter().all(|text| text.contains("one by one, by atomic operations")), "{}", found[0]);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use tilewright_compiler::source::TokenBuffer;
 
 use super::support::{finished, runs};
 
-/// A kernel of a UI case, as text.
-fn case(file: &str, kernel: &str) -> String {
-    let path = xtask::root().join("ui-tests/fail").join(format!("{file}.rs"));
+/// A kernel of a UI case, as text: of one in `fail`, or in the folder that is named.
+pub(crate) fn case(file: &str, kernel: &str) -> String {
+    let file = if file.contains('/') { file.to_owned() } else { format!("fail/{file}") };
+    let path = xtask::root().join("ui-tests").join(format!("{file}.rs"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let invocations = text.split("tilewright::schedule! {\n").filter_map(|rest| rest.split_once("\n}\n"));
     let is_it = |text: &&str| text.contains(&format!("kernel {kernel}("));
@@ -19,20 +20,20 @@ fn case(file: &str, kernel: &str) -> String {
 }
 
 /// What the compiler finds.
-fn compiled(source: &str) -> Vec<Diagnostic> {
+pub(crate) fn compiled(source: &str) -> Vec<Diagnostic> {
     let (tokens, _) = TokenBuffer::new(source.parse().expect("Rust tokens"));
     compile(&tokens).diagnostics.found().to_vec()
 }
 
 /// The findings of a kernel, of which there are some, all with this code.
-fn findings(source: &str, code: Code) -> Vec<Diagnostic> {
+pub(crate) fn findings(source: &str, code: Code) -> Vec<Diagnostic> {
     let found = compiled(source);
     assert!(!found.is_empty() && found.iter().all(|d| d.code == code), "{source}\n{found:#?}");
     found
 }
 
 /// The kernel with text in the place of other text, each of which it has.
-fn edited(source: &str, edits: &[(&str, &str)]) -> String {
+pub(crate) fn edited(source: &str, edits: &[(&str, &str)]) -> String {
     edits.iter().fold(source.to_owned(), |source, (from, to)| {
         assert!(source.contains(from), "no `{from}` in {source}");
         source.replace(from, to)

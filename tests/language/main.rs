@@ -7,6 +7,7 @@ mod dependent;
 mod edits;
 mod end_to_end;
 mod helps;
+mod hour;
 #[path = "../support/invocations.rs"]
 mod invocations;
 mod launches;

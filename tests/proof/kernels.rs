@@ -78,8 +78,14 @@ const POOLS: [&[i64]; 3] = [
     &[6, 8, 16, 32, 40, 64, 512, 16384],
 ];
 
-/// Kernels that read where data says.
-const GATHERS: [&str; 3] = ["cross_entropy::CrossEntropy", "corners::Embed", "end_to_end::Gather"];
+/// Kernels that read or write where data says.
+const GATHERS: [&str; 5] = [
+    "cross_entropy::CrossEntropy",
+    "scatter::Histogram",
+    "scatter::EmbeddingGradient",
+    "corners::Embed",
+    "end_to_end::Gather",
+];
 
 #[test]
 fn every_kernel_holds() {

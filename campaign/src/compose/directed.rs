@@ -77,8 +77,9 @@ pub fn kernel(rng: &mut Rng, wanted: Pair) -> Kernel {
     let (few, mut matches) = (*rng.pick(&[1, 2, 4, 8]), Vec::new());
     let mut best: Option<(usize, Kernel)> = None;
     let follows = [wanted.0, wanted.1].iter().any(|f| f.starts_with("online"));
+    let scattered = [wanted.0, wanted.1].iter().any(|f| f.starts_with("scatter"));
     for _ in 0..EQUATIONS {
-        let mut kernel = draw::kernel_with(rng, if follows { 90 } else { 10 });
+        let mut kernel = draw::kernel_with(rng, if follows { 90 } else { 10 }, if scattered { 95 } else { 6 });
         for _ in 0..SCHEDULES {
             kernel.launch.clear();
             kernel.units.clear();

@@ -3,13 +3,12 @@
 //! **Property.** What is proposed is refused nowhere: axes of the stage that are loops, in the order in which they are,
 //! where nothing of other stages depends on them. Where that is not known, the proposal is in words.
 
-use super::sectors;
 use crate::diag::Diagnostics;
 use crate::diag::codes::{Alone, IdleMachine, Share};
 use crate::domain::{Axis, AxisId, AxisKind, Binding};
 use crate::plan::Analysed;
 use crate::program::Program;
-use crate::schedule::neighbours::reorders;
+use crate::schedule::neighbours::{along, reorders};
 
 /// Warns of outputs with work of any size that one block computes, or blocks of one thread.
 pub fn find(program: &Program, analysed: &[Analysed], has_roles: bool, diags: &mut Diagnostics) {
@@ -143,7 +142,7 @@ impl Output<'_> {
         let list = |axes: &[AxisId]| axes.iter().map(name).collect::<Vec<String>>().join(", ");
         let (data, terms) = (of(AxisKind::Data), of(AxisKind::Reduction));
         let reads = || own.accesses.iter().filter(|access| access.in_terms);
-        let along_terms = |axis: AxisId| reads().any(|access| sectors::along(own, access) == Some(axis));
+        let along_terms = |axis: AxisId| reads().any(|access| along(&own.stage, &own.symbolic, access) == Some(axis));
         if let [k] = terms[..]
             && reorders(&self.own().stage)
             && (data.is_empty() || along_terms(k))

@@ -12,7 +12,7 @@ use tilewright_kernel::tensor_map::Swizzle;
 
 use super::count::{POINTS, Shape, Walk, Where};
 use crate::diag::Diagnostics;
-use crate::diag::codes::{BankConflicts, Remedy};
+use crate::diag::codes::{BankConflicts, Left, Remedy};
 use crate::domain::{Numbers, Xor};
 use crate::extent::{Expr, Facts, Var};
 use crate::layout::XorSwizzle;
@@ -34,19 +34,22 @@ const TRIED_POINTS: usize = 32;
 /// Bytes of padding up to which layouts are tried: all banks once.
 const PADDING: i128 = 128;
 
-/// Counts the cycles of every access of a buffer, for each stage, and warns of those that take at least twice as long
-/// as they would without conflicts.
-pub fn find(program: &Program, facts: &Facts, analysed: &[Analysed], diags: &mut Diagnostics) -> Vec<Vec<Use>> {
+/// Counts the cycles of every access of the buffers in the loops of a stage, and of its own, each with the stage that
+/// makes it; and warns of those that take at least twice as long as they would without conflicts.
+pub fn find(
+    program: &Program,
+    facts: &Facts,
+    (analysed, at): (&[Analysed], usize),
+    diags: &mut Diagnostics,
+) -> Vec<(usize, Use)> {
     let kernel = Around { program, dims: facts.dims(), stages: analysed };
-    let mut of_stages: Vec<Vec<Use>> = analysed.iter().map(|_| Vec::new()).collect();
-    for (at, host) in kernel.stages.iter().enumerate() {
-        let copies = host.staged.iter().flat_map(|staged| kernel.of_copy(at, staged, diags)).collect::<Vec<_>>();
-        let own = if host.stage.place == Place::Shared { kernel.of_stage(at, diags) } else { Vec::new() };
-        for (by, found) in copies.into_iter().chain(own) {
-            of_stages[by].push(found);
-        }
+    let host = &analysed[at];
+    let mut found: Vec<(usize, Use)> =
+        host.staged.iter().flat_map(|staged| kernel.of_copy(at, staged, diags)).collect();
+    if host.stage.place == Place::Shared {
+        found.extend(kernel.of_stage(at, diags));
     }
-    of_stages
+    found
 }
 
 /// The kernel.
@@ -271,12 +274,13 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors; the
-    /// least padding with which none is slow, if there is one.
+    /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors: the
+    /// first one with which none waits; else the first one with which none is slow; else that of the fewest cycles.
     fn remedy(&self, held: usize, now: &[Counted], count: &dyn Fn(&BufferLayout, usize) -> Vec<Counted>) -> Remedy {
         let stage = &self.stages[held].stage;
         let runs = |found: &[Counted]| found.iter().map(|d| d.as_ref().map(|d| d.1)).collect::<Vec<_>>();
         let cycles = |found: &[Counted]| found.iter().flatten().map(|d| d.0.sum.taken).sum::<u64>();
+        let least = |found: &[Counted]| found.iter().flatten().map(|d| d.0.sum.least).sum::<u64>();
         let is_slow = |found: &[Counted]| found.iter().flatten().any(|d| d.0.is_slow());
         // What is read as several boxes has several buffers with one layout.
         let named = |a: &schedule::LaidOut| {
@@ -288,53 +292,46 @@ impl<'a> Around<'a> {
             return Remedy::None;
         }
         let before = cycles(&count(&stage.layout, TRIED_POINTS));
-        let mut best: Option<(u64, BufferLayout)> = None;
+        let mut best: Option<(Left, BufferLayout)> = None;
         for layout in self.candidates(stage, now) {
             let found = count(&layout, TRIED_POINTS);
-            let taken = cycles(&found);
-            if runs(&found) != runs(now) || taken >= best.as_ref().map_or(before, |b| b.0) {
+            if runs(&found) != runs(now) || cycles(&found) >= before {
                 continue;
             }
             // Few points may look better than all.
             let all = count(&layout, POINTS);
-            if !is_slow(&all) {
-                return self.propose(stage, &layout, None);
+            let left = Left { taken: cycles(&all), now: cycles(now), is_slow: is_slow(&all) };
+            if left.taken == least(&all) {
+                return propose(stage, &layout, None);
             }
-            if cycles(&all) < cycles(now) {
-                best = Some((taken, layout));
+            // Of those with which none is slow, the first one stays.
+            let is_better =
+                |(other, _): &(Left, BufferLayout)| other.is_slow && (!left.is_slow || left.taken < other.taken);
+            if left.taken < left.now && best.as_ref().is_none_or(is_better) {
+                best = Some((left, layout));
             }
         }
-        match best {
-            Some((_, layout)) => {
-                let worst = count(&layout, POINTS).iter().flatten().map(|d| shown(&d.0)).max_by_key(|c| c.taken);
-                self.propose(stage, &layout, worst)
-            }
-            None => Remedy::None,
-        }
+        best.map_or(Remedy::None, |(left, layout)| propose(stage, &layout, Some(left)))
     }
 
-    fn propose(&self, stage: &Stage, layout: &BufferLayout, left: Option<Cycles>) -> Remedy {
-        Remedy::Layout {
-            text: layout.display(&stage.domain),
-            replace: stage.layout.written,
-            left: left.map(|c| c.taken),
-        }
-    }
-
-    /// Layouts to try: more padding after one axis, the least first; then swizzles.
+    /// Layouts to try: more padding after one axis, the least first; then swizzles; then padding where the last two
+    /// axes have changed places.
     fn candidates(&self, stage: &Stage, now: &[Counted]) -> Vec<BufferLayout> {
         let algorithm = &stage.program.algorithm;
         let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
         let bytes = components.iter().map(|c| algorithm.types[c.value as usize].bytes()).max().unwrap_or(4);
         let step = now.iter().flatten().map(|d| i128::from(d.1)).max().unwrap_or(1).max(i128::from(4 / bytes.min(4)));
-        let mut found = Vec::new();
-        if !stage.layout.is_swizzled() {
-            for more in (1..).map(|n| n * step).take_while(|more| more * i128::from(bytes) <= PADDING) {
-                found.extend((1..stage.layout.axes.len()).rev().map(|at| stage.layout.padded(at, more)));
-            }
-        }
+        let paddings = |layout: &BufferLayout| -> Vec<BufferLayout> {
+            let steps = (1..).map(|n| n * step).take_while(|more| more * i128::from(bytes) <= PADDING);
+            steps.flat_map(|more| (1..layout.axes.len()).rev().map(move |at| layout.padded(at, more))).collect()
+        };
+        // Padding in the place of a swizzle, or beside none.
+        let mut found = paddings(&BufferLayout { swizzle: Swizzle::None, ..stage.layout.clone() });
         let spans = [Swizzle::B128, Swizzle::B64, Swizzle::B32].into_iter().filter(|s| *s != stage.layout.swizzle);
         found.extend(spans.map(|swizzle| BufferLayout { swizzle, ..stage.layout.clone() }));
+        if let Some(turned) = stage.layout.turned() {
+            found.extend(paddings(&turned));
+        }
         found.retain(|layout| self.fits(stage, layout));
         found
     }
@@ -378,6 +375,10 @@ impl<'a> Around<'a> {
             span,
         }
     }
+}
+
+fn propose(stage: &Stage, layout: &BufferLayout, left: Option<Left>) -> Remedy {
+    Remedy::Layout { text: layout.display(&stage.domain), replace: stage.layout.written, left }
 }
 
 /// The cycles that are shown of a slow access: the first, unless only others are slow.

@@ -24,7 +24,7 @@ use crate::plan::roles::copies_around;
 use crate::plan::staged::Way;
 use crate::program::{Program, expressions};
 use crate::schedule::accesses::{Access, Inner};
-use crate::schedule::neighbours::{innermost, reorders, stems_from, written_ops};
+use crate::schedule::neighbours::{along, innermost, reorders, stems_from, written_ops};
 use crate::schedule::vector::Class;
 use crate::source::{Span, ast};
 
@@ -61,9 +61,13 @@ pub fn find(program: &Program, facts: &Facts, analysed: &[Analysed], diags: &mut
         let (slow, others): (Vec<Found<'_>>, Vec<Found<'_>>) = found.into_iter().partition(Found::is_slow);
         let Some((first, rest)) = slow.split_first() else { continue };
         let tensor = |access: &Access| program.parameters[usize::from(access.parameter)].name.to_string();
-        let mut also: Vec<(Span, String, u64)> =
-            rest.iter().map(|f| (f.access.span, tensor(f.access), f.touched)).collect();
-        also.dedup();
+        // What is written once may be read in several places of the loops: it is told once.
+        let mut also: Vec<(Span, String, u64)> = Vec::new();
+        for f in rest.iter().filter(|f| f.access.span != first.access.span) {
+            if also.iter().all(|(span, ..)| *span != f.access.span) {
+                also.push((f.access.span, tensor(f.access), f.touched));
+            }
+        }
         diags.report(ScatteredAccess {
             stage: analysed[at].stage.name.clone(),
             tensor: tensor(first.access),
@@ -197,13 +201,13 @@ impl<'a> Around<'a> {
                 count += 1;
             }
         }
-        let seems_slow = |starts: &mut [u64], bytes: u32| {
+        let seems_slow = |starts: &[u64], bytes: u32| {
             let (touched, least) = sectors::scattered(starts, bytes.into());
             is_slow(touched, least)
         };
         // Lanes of a vector go together, where they do.
-        seems_slow(&mut starts[..count], bytes)
-            && self.run(access).is_none_or(|run| run == 1 || seems_slow(&mut starts[..count], run * bytes))
+        seems_slow(&starts[..count], bytes)
+            && self.run(access).is_none_or(|run| run == 1 || seems_slow(&starts[..count], run * bytes))
     }
 
     /// The offset and the indices of an access, with 0 for those that are read from memory; none if one of them is the
@@ -277,7 +281,7 @@ impl<'a> Around<'a> {
         let [a, b] = first.map(|first: Cell<Option<u64>>| first.get());
         let apart = a.zip(b).map(|(a, b)| b.abs_diff(a));
         let (touched, least) = (degree.first.taken, degree.first.least);
-        Some(Found { access, touched, least, apart, along: along(self.own(), access) })
+        Some(Found { access, touched, least, apart, along: along(&self.own().stage, &self.own().symbolic, access) })
     }
 
     fn is_fragment(&self) -> bool {
@@ -313,22 +317,14 @@ impl<'a> Around<'a> {
             }
         }
         let (axis, of_terms) = (domain.axes[along].name.clone(), domain.axes[along].kind == AxisKind::Reduction);
-        match threads.is_some_and(|threads| stems_from(domain, threads, along)) {
-            true => Gather::None,
-            false if of_terms && !reorders(stage) => Gather::Tile,
-            false => Gather::Along { axis, of_terms },
+        let few = domain.axes[along].extent.as_constant().filter(|extent| *extent < WARP && !of_terms);
+        match (threads.is_some_and(|threads| stems_from(domain, threads, along)), few) {
+            (true, _) => Gather::None,
+            (false, Some(extent)) => Gather::Few { axis, extent },
+            (false, None) if of_terms && !reorders(stage) => Gather::Tile,
+            (false, None) => Gather::Along { axis, of_terms },
         }
     }
-}
-
-/// The root of the stage's domain along which the elements of an access are neighbours.
-pub(super) fn along(Analysed { stage, symbolic, .. }: &Analysed, access: &Access) -> Option<AxisId> {
-    let last = access.indices.last()?;
-    let is_it = |root: &AxisId| {
-        let distance = stage.facts.normal(&last.sub(&symbolic.values[*root]));
-        !distance.is_unknown() && distance.vars().iter().all(|v| (*v as usize) < stage.facts.dims())
-    };
-    stage.domain.roots.iter().copied().find(is_it)
 }
 
 /// The merge that threads are made of with another last axis: the one along which elements are neighbours.

@@ -364,7 +364,7 @@ impl<'a> Scene<'a> {
         match self.algorithm.values.get(id as usize) {
             None | Some(Value::Literal(_)) => false,
             Some(Value::Scalar(_) | Value::Variable(_) | Value::Read { .. } | Value::Reduce { .. }) => true,
-            Some(Value::Fold { .. } | Value::Component { .. }) => true,
+            Some(Value::Fold { .. } | Value::Component { .. } | Value::Scatter { .. }) => true,
             Some(Value::FromIndex(i)) => self.index_depends_on_data(*i),
             Some(Value::CompareIndex(_, a, b)) => self.index_depends_on_data(*a) || self.index_depends_on_data(*b),
             Some(Value::Unary(_, a) | Value::Cast(a)) => self.depends_on_data(*a),

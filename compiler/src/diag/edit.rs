@@ -16,6 +16,8 @@ pub enum Change {
     Replace(Span, String),
     /// This expression is converted to a type.
     Convert(Span, ElementType),
+    /// The first of these spans becomes the second one, which lies in it, between two texts.
+    Wrap(Span, Span, String, String),
     /// These facts join the `where` clause.
     State(Vec<String>),
     /// This op goes, with its semicolon.
@@ -88,6 +90,9 @@ impl Change {
         match self {
             Self::Replace(span, _) | Self::Convert(span, _) if *span == Span::UNKNOWN => return None,
             Self::Replace(span, text) => return Some(Edit::replace(*span, text)),
+            Self::Wrap(whole, inner, before, after) => {
+                return Some(Edit::replace(*whole, format!("{before}{}{after}", source.span_text(*inner))));
+            }
             Self::Convert(span, to) => {
                 let text = source.span_text(*span);
                 let text = if binds_tightest(&text) { text } else { format!("({text})") };
@@ -98,7 +103,7 @@ impl Change {
         }
         let kernel = kernels.iter().find(|k| k.span.contains(place))?;
         match self {
-            Self::Replace(..) | Self::Convert(..) => None,
+            Self::Replace(..) | Self::Convert(..) | Self::Wrap(..) => None,
             Self::State(facts) => Some(match kernel.facts.last() {
                 Some(last) => Edit::after(last.span, format!(", {}", facts.join(", "))),
                 None => Edit::after(kernel.header, format!("where {}", facts.join(", "))),

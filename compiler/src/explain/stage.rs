@@ -363,9 +363,15 @@ impl Explained<'_> {
         }
     }
 
-    /// Bank conflicts, and vectors.
+    /// Bank conflicts, vectors, and what atomic operations write.
     fn accesses(&self, out: &mut String) {
         let stage = &self.analysed.stage;
+        let algorithm = &stage.program.algorithm;
+        for component in &algorithm.components[algorithm.equations[stage.equation].components.range()] {
+            if component.parameter.is_some_and(|parameter| algorithm.is_scattered(parameter)) {
+                let _ = writeln!(out, "    terms go to {} one by one, by atomic operations", component.name);
+            }
+        }
         for found in &self.analysed.banks {
             let what = if found.is_write { "write" } else { "read" };
             let cycles = found.degree.as_ref().map_or_else(|| "cycles depend on sizes".to_owned(), cycles);

@@ -204,7 +204,11 @@ impl Evaluation<'_> {
                 }
             }
             Value::Variable(v) => Fact::State(v),
-            Value::Scalar(_) | Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => Fact::Anything,
+            Value::Scalar(_)
+            | Value::Reduce { .. }
+            | Value::Fold { .. }
+            | Value::Component { .. }
+            | Value::Scatter { .. } => Fact::Anything,
         }
     }
 

@@ -271,6 +271,11 @@ impl Guards {
         tilewright_sorted::find(&self.followed, |(fact, _)| fact, &fact).ok()
     }
 
+    /// Whether paths are told apart by a fact.
+    pub(super) fn is_followed(&self, fact: Fact) -> bool {
+        self.number(fact).is_some()
+    }
+
     /// What a fact of an iteration is in the next one; none if that says nothing.
     pub(super) fn before(&self, fact: Fact) -> Option<Fact> {
         fact.before().filter(|before| self.number(*before).is_some())

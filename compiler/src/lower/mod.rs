@@ -135,22 +135,7 @@ pub fn lower(
     let of = Input { program, facts, stages, roles, threads, verifies };
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let mut bounds = index_width::bounds(program, facts, stages);
-    // Where the accelerator accesses a tensor alone, no offset of its elements is computed.
     let offsets = index_width::offsets(program, facts);
-    let has_maps = stages.iter().flat_map(|s| &s.staged).any(Staged::has_map);
-    let without_offsets = if has_maps { index_width::needed(facts, Vec::new(), &bounds) } else { None };
-    if without_offsets.is_some() {
-        bounds.clear();
-    }
-    for offset in offsets.iter().flat_map(|(_, offsets)| offsets) {
-        // Tensors of one shape say the same.
-        if !bounds.contains(offset) {
-            bounds.push(offset.clone());
-        }
-    }
-    let narrow = index_width::needed(facts, without_offsets.clone().unwrap_or_default(), &bounds);
-    let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
     // Without tensor cores readers compute the terms of products.
     let has_product = |s: &Analysed| s.stage.product.as_ref().is_some_and(Mma::is_async);
     let is_staged = stages.iter().any(|s| !s.staged.is_empty() || has_product(s));
@@ -158,17 +143,22 @@ pub fn lower(
     let (narrowest, widest) = (variant(Type::I32, is_staged), variant(Type::I64, false));
     let wide_of = || index_width::wide(program, facts, stages);
     let last_name = format!("{name}_64");
-    // Where sizes have no limit there is an entry point for all of them, which is made at the same time.
-    let is_limited = narrow.as_ref().is_none_or(Vec::is_empty);
-    let (first, (wide, last)) = both(
+    // While the narrowest one is made, which most often is needed: what it needs; and where sizes have no limit, the
+    // entry point for all of them.
+    let (first, (limits, wide, last)) = both(
         are_worth_a_thread(stages),
-        || narrow.as_ref().map(|_| entry_point::nests(of, narrowest, name.clone())).transpose(),
-        || match is_limited {
-            true => (None, None),
-            false => (Some(wide_of()), entry_point::nests(of, widest, last_name.clone()).ok()),
+        || entry_point::nests(of, narrowest, name.clone()),
+        || {
+            let limits = Limits::new(of, &offsets);
+            match limits.narrow.as_ref().is_none_or(Vec::is_empty) {
+                true => (limits, None, None),
+                false => (limits, Some(wide_of()), entry_point::nests(of, widest, last_name.clone()).ok()),
+            }
         },
     );
-    let (first, mut last, mut placement) = in_order(of, first?.zip(Some(narrowest)), last.zip(Some(widest)))?;
+    let Limits { without_offsets, narrow } = limits;
+    let first = narrow.as_ref().map(|_| first).transpose()?;
+    let (first, mut last, mut placement) = in_order(of, first.zip(Some(narrowest)), last.zip(Some(widest)))?;
     let mut build =
         |name, variant| entry_point::complete(of, variant, entry_point::nests(of, variant, name)?, &mut placement);
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| grid_reduce::most_blocks(&s.stage, facts));
@@ -229,6 +219,36 @@ pub fn lower(
         entries.push(Entry { kernel, conditions, staged: false });
     }
     Ok(entries)
+}
+
+/// Under which conditions on the sizes 32 bits hold every index.
+struct Limits {
+    /// The conditions where the accelerator accesses a tensor alone, so that no offset of its elements is computed.
+    without_offsets: Option<Vec<Expr>>,
+    /// The conditions with these offsets; none if there are no such sizes.
+    narrow: Option<Vec<Expr>>,
+}
+
+impl Limits {
+    /// `offsets` are those of each tensor.
+    fn new(of: Input<'_>, offsets: &[(u16, Vec<Expr>)]) -> Self {
+        let Input { program, facts, stages, .. } = of;
+        let mut bounds = index_width::bounds(program, facts, stages);
+        let has_maps = stages.iter().flat_map(|s| &s.staged).any(Staged::has_map);
+        let without_offsets = if has_maps { index_width::needed(facts, Vec::new(), &bounds) } else { None };
+        if without_offsets.is_some() {
+            bounds.clear();
+        }
+        for offset in offsets.iter().flat_map(|(_, offsets)| offsets) {
+            // Tensors of one shape say the same.
+            if !bounds.contains(offset) {
+                bounds.push(offset.clone());
+            }
+        }
+        let narrow = index_width::needed(facts, without_offsets.clone().unwrap_or_default(), &bounds);
+        let narrow = narrow.filter(|needed| needed.iter().all(|e| e.to_size(facts.dims()).is_some()));
+        Self { without_offsets, narrow }
+    }
 }
 
 /// Whether two entry points take so long that a thread is worth its time: not those of one equation on elements.

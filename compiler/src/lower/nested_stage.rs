@@ -244,6 +244,7 @@ impl<'a> Nest<'a, '_> {
             if !(shared == Some(at) && is_own(at)) {
                 self.around.turns.inspect(|turns| turns.hand_on(self.b, at));
             }
+            self.end_read(k, at);
             self.follow_extreme(point, k, at);
         }
         shared.is_some_and(is_own)

@@ -2,7 +2,8 @@
 //! in which it happened.
 //!
 //! An access is remembered with two sets of loops. Those around it that had another iteration after it, in that
-//! execution of theirs: it was not in the last one. And those around the present place that have begun another
+//! execution of theirs: it was not in the last one; after a loop in whose last iteration it was as well, and in others,
+//! it was in any. And those around the present place that have begun another
 //! iteration since: this is not their first one since then. So of loops that are around both and have begun nothing
 //! since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 //!
@@ -30,6 +31,8 @@ pub(super) struct Access {
     pub group: Group,
     /// By depth, loops around it that had another iteration after it; all bits if nothing is known.
     own: u32,
+    /// By depth, loops around it that had another one after it, or none: none of these is in `own`.
+    any: u32,
     /// By depth, loops around the present place that have begun another iteration since; all bits if nothing is known.
     now: u32,
 }
@@ -49,16 +52,16 @@ impl Ord for Access {
 impl Access {
     /// What it is ordered by, as one number.
     const fn key(self) -> u128 {
-        (self.group as u128) << 64 | (self.own as u128) << 32 | self.now as u128
+        (self.group as u128) << 96 | (self.any as u128) << 64 | (self.own as u128) << 32 | self.now as u128
     }
 
     /// One just now.
     pub const fn of(group: Group) -> Self {
-        Self { group, own: 0, now: 0 }
+        Self { group, own: 0, any: 0, now: 0 }
     }
 
     const fn anywhere(group: Group) -> Self {
-        Self { group, own: u32::MAX, now: u32::MAX }
+        Self { group, own: u32::MAX, any: u32::MAX, now: u32::MAX }
     }
 
     /// Whether nothing is known of iterations.
@@ -66,9 +69,13 @@ impl Access {
         self.own == u32::MAX
     }
 
-    /// Whether the loop around it at this depth had another iteration after it, in that execution of it.
-    pub const fn had_another(self, depth: usize) -> bool {
-        depth < MOST_LOOPS && self.own >> depth & 1 == 1
+    /// Whether the loop around it at this depth had another iteration after it, in that execution of it, if that is
+    /// known.
+    pub const fn had_another(self, depth: usize) -> Option<bool> {
+        if depth < MOST_LOOPS && self.any >> depth & 1 == 1 {
+            return None;
+        }
+        Some(depth < MOST_LOOPS && self.own >> depth & 1 == 1)
     }
 
     /// Whether the loop around the present place at this depth has begun another iteration since.
@@ -84,7 +91,8 @@ impl Access {
         let bit = 1 << depth;
         // Of the execution in which the access was.
         let is_same = self.now & (bit - 1) == 0;
-        Self { own: if is_around && is_same { self.own | bit } else { self.own }, now: self.now | bit, ..self }
+        let own = if is_around && is_same { self.own | bit & !self.any } else { self.own };
+        Self { own, now: self.now | bit, ..self }
     }
 
     /// After a loop at this depth.
@@ -110,6 +118,16 @@ impl Accesses {
     fn is_any_anywhere(&self) -> bool {
         for (access, _) in &self.0 {
             if access.is_anywhere() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether one knows of iterations of a loop at this depth.
+    fn is_of_loop(&self, depth: usize) -> bool {
+        for (access, _) in &self.0 {
+            if depth < MOST_LOOPS && !access.is_anywhere() && (access.own | access.now) >> depth & 1 == 1 {
                 return true;
             }
         }
@@ -256,6 +274,28 @@ impl Accesses {
             return self.clear();
         }
         self.0.iter_mut().for_each(|(_, since)| *since = among.max(*since));
+    }
+
+    /// After a loop at this depth.
+    fn behind(&mut self, depth: usize) {
+        self.change(&|access| access.behind(depth));
+        // In order, one that had another iteration comes after the one that had none.
+        let mut at = self.0.len();
+        while at > 0 && depth < MOST_LOOPS {
+            at -= 1;
+            let (access, among) = self.0[at];
+            if access.is_anywhere() || access.own >> depth & 1 == 0 {
+                continue;
+            }
+            let own = access.own & !(1 << depth);
+            let Ok(last) = self.find(Access { own, ..access }) else { continue };
+            if self.0[last].1 == among {
+                self.0.remove(at);
+                self.0.remove(last);
+                self.insert(Access { own, any: access.any | 1 << depth, ..access }, among);
+                at = at.min(self.0.len());
+            }
+        }
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
@@ -535,7 +575,13 @@ impl Since {
 
     /// After a loop at this depth.
     pub fn behind(&mut self, depth: usize) {
-        self.change(&|access| access.behind(depth));
+        for uses in &mut self.buffers {
+            if uses.over().chain([&uses.flying]).any(|accesses| accesses.is_of_loop(depth)) {
+                let uses = Rc::make_mut(uses);
+                uses.over_mut().for_each(|accesses| accesses.behind(depth));
+                uses.flying.behind(depth);
+            }
+        }
     }
 
     fn change(&mut self, how: &dyn Fn(Access) -> Access) {
@@ -572,6 +618,8 @@ impl Since {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use tilewright_theory::random::Random;
 
@@ -603,9 +651,10 @@ mod tests {
                 let length = random.below(12);
                 let one = |_| {
                     let group = random.below(4) as Group;
-                    let (own, now) = (random.below(3) as u32, random.below(3) as u32);
+                    let [own, any, now] = [0, 0, 0].map(|_| random.below(3) as u32);
                     let is_known = random.below(6) > 0;
-                    let access = if is_known { Access { group, own, now } } else { Access::anywhere(group) };
+                    let access =
+                        if is_known { Access { group, own, any: any & !own, now } } else { Access::anywhere(group) };
                     (access, random.of(&sharing))
                 };
                 (0..length).map(one).collect::<Vec<_>>()
@@ -623,11 +672,64 @@ mod tests {
         }
     }
 
+    /// What a list says of iterations: for each access those of which it may be, one for each way.
+    fn ways(accesses: &Accesses) -> BTreeSet<(Group, u32, u32, Sharing)> {
+        let mut found = BTreeSet::new();
+        for (Access { group, own, any, now }, among) in accesses.iter() {
+            assert_eq!(own & any, 0, "either is known or it is not");
+            // Every subset of what is not known.
+            let mut some = any;
+            loop {
+                found.insert((group, own | some, now, among));
+                if some == 0 {
+                    break;
+                }
+                some = (some - 1) & any;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn after_loops_the_same_iterations_are_said() {
+        let mut random = Random(11);
+        let sharing = [Sharing::Thread, Sharing::Warp];
+        let mut shorter = 0;
+        for _ in 0..2_000 {
+            let mut list = Accesses::default();
+            for _ in 0..random.below(14) {
+                let [own, any, now] = [0, 0, 0].map(|_| random.below(8) as u32);
+                let access = Access { group: random.below(2) as Group, own, any: any & !own & 5, now };
+                list.add(access, random.of(&sharing));
+            }
+            for depth in [2, 1, 0] {
+                // Accesses of which less is known may stand for others of the list: the least that has waited counts.
+                let expected: BTreeSet<_> = ways(&list)
+                    .into_iter()
+                    .map(|(group, own, now, among)| (group, own, now & !(1 << depth), among))
+                    .collect();
+                let before = list.0.len();
+                list.behind(depth);
+                let found = ways(&list);
+                let least = |all: &BTreeSet<(Group, u32, u32, Sharing)>, way: (Group, u32, u32)| {
+                    all.iter().filter(|(group, own, now, _)| (*group, *own, *now) == way).map(|w| w.3).min()
+                };
+                let all: BTreeSet<_> = expected.iter().chain(&found).map(|(g, own, now, _)| (*g, *own, *now)).collect();
+                for way in all {
+                    assert_eq!(least(&found, way), least(&expected, way), "{way:?} after {depth}: {list:?}");
+                }
+                assert!(list.0.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order: {list:?}");
+                shorter += usize::from(list.0.len() < before);
+            }
+        }
+        assert!(shorter > 1_000, "{shorter}");
+    }
+
     /// One more than are told apart, and nothing is known of the iterations of any.
     #[test]
     fn too_many_are_not_told_apart() {
         let mut all = Accesses::default();
-        let access = |n: u32| Access { group: n % 2, own: n / 2, now: 0 };
+        let access = |n: u32| Access { group: n % 2, own: n / 2, any: 0, now: 0 };
         (0..MOST_ACCESSES as u32).for_each(|n| all.add(access(n), Sharing::Warp));
         assert_eq!(all.0.len(), MOST_ACCESSES);
         assert!(all.iter().all(|(access, _)| !access.is_anywhere()));

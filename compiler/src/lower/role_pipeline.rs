@@ -10,6 +10,7 @@
 //! commit                                  release
 //! ```
 //!
+//! What one product alone reads is released when that is over; else a release comes at the end of an iteration.
 //! A consumer that waits for what another consumer made of the instance waits for nothing else. A role that reads what
 //! it copies itself, for others or together with other blocks, is ahead of itself: it starts as many instances before a
 //! loop as the ring has slots but one, and in each iteration the one that comes next.
@@ -45,7 +46,7 @@ use crate::domain::{Arithmetic, Unit};
 use crate::extent::Expr;
 use crate::kernel_ir::{Range, Type, ValueId};
 use crate::plan::Analysed;
-use crate::plan::roles::ProducerConsumers;
+use crate::plan::roles::{ProducerConsumers, consumers};
 use crate::plan::staged::{Staged, Way};
 use crate::schedule::{Attach, Stage};
 
@@ -168,7 +169,7 @@ impl<'a> Nest<'a, '_> {
             let slot = copy.pipeline.slot(self.b);
             match copy.staged.way {
                 _ if self.around.passes => {}
-                Way::Load if !copy.pipeline.is_released_by(role) => {}
+                Way::Load if !copy.pipeline.is_released_by(role) || self.only_product(copy, k).is_some() => {}
                 Way::Load if self.is_late(copy, k) => {
                     self.release_late((&copy.pipeline, copy.staged.ring), point, k, slot)
                 }
@@ -180,6 +181,33 @@ impl<'a> Nest<'a, '_> {
                 Way::Store => self.store_handed(copy, point, slot),
             }
             copy.pipeline.advance(self.b, slot, None);
+        }
+    }
+
+    /// The stage with the only product that reads a copy inside `k` loops, if it stands there and has no groups under
+    /// way after it: then the slot is handed back at once, and filled while others use what the product has made.
+    fn only_product(&self, copy: &Copy<'_>, k: usize) -> Option<usize> {
+        let Around { stages, role, .. } = self.around;
+        let readers = consumers(stages, copy.staged);
+        let &[at] = &readers[..] else { return None };
+        let stage = &stages[at].stage;
+        let is_over = stage.product.as_ref().is_some_and(|mma| mma.is_async() && mma.inflight == 0);
+        let is_here = self.children.contains(&(at, k)) && stage.role == role && !self.is_slice();
+        let shares = |other: &Copy<'_>| other.buffer != copy.buffer && other.shares_slots_with(copy);
+        (is_over && is_here && !self.copies.iter().any(shares)).then_some(at)
+    }
+
+    /// After the stage with a position was computed inside `k` loops: hands back the slots that it alone reads.
+    pub(super) fn end_read(&mut self, k: usize, at: usize) {
+        let Around { stages, role, passes, .. } = self.around;
+        let Some(role) = role.filter(|_| !passes && stages[at].product.is_some()) else { return };
+        for part in self.parts(k).into_iter().filter(|part| part.is_handed() && part.copy.leads()) {
+            let copy = &part.copy;
+            let is_released = copy.staged.way == Way::Load && copy.pipeline.is_released_by(role);
+            if is_released && self.only_product(copy, k) == Some(at) {
+                let slot = copy.pipeline.slot(self.b);
+                copy.pipeline.release(self.b, slot);
+            }
         }
     }
 

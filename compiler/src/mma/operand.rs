@@ -382,6 +382,7 @@ impl Tiles<'_> {
             part: "box",
             has_swizzle: has_swizzle && staged.swizzle != Swizzle::None,
             crosswise: crosswise([x, k], bytes),
+            every: x.steps.get(1).map(|step| step / run.max(1)).filter(|n| *n > 1 && x.steps[1] == n * run),
         }
     }
 
@@ -404,6 +405,7 @@ impl Tiles<'_> {
             part: "split",
             has_swizzle: has_swizzle && swizzle != Swizzle::None,
             crosswise: crosswise([x, k], bytes),
+            every: None,
         }
     }
 }

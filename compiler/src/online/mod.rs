@@ -123,6 +123,7 @@ fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainP
         }
         NoChain::Shape(value) => (ChainProblem::Shape, span(value)),
         NoChain::Other(value) => (ChainProblem::Other, span(value)),
+        NoChain::Narrow(value) => (ChainProblem::Narrow, span(value)),
         NoChain::Grows(value) => {
             let first = both.and_then(|(equation, _)| components(&program.algorithm, equation).first());
             let op = match first.map(|c| program.algorithm.values[c.value as usize]) {

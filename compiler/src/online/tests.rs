@@ -391,8 +391,22 @@ fn blocks_that_cannot_be_made_are_refused() {
     refused(&of("mma (i, e, j) by wgmma;", "bind i: thread;"), Code::TW0720, "tensor cores must compute");
     refused(&of("online dot(", "dot("), Code::TW0720, "is not an `online dot`");
     refused(&of("online m -> l, a", "online m -> a"), Code::TW0702, "has no schedule");
-    let wide = of("p[i, j] as bf16", "(p[i, j] * 2.0) as bf16");
+    let wide = of("p[i, j] as bf16", "(p[i, j] * p[i, j]) as bf16");
     refused(&wide, Code::TW1011, "no product with one exponential");
+}
+
+/// A multiple of an exponential is a factor if the multiple is exact where it is rounded, and saturates nowhere.
+#[test]
+fn multiples_of_exponentials_are_rounded() {
+    let of = |by: &str| attention(&EQUATIONS.replace("p[i, j] as bf16", &format!("({by}) as bf16")), OPS, "");
+    for by in ["256.0 * p[i, j]", "-(p[i, j] / 8.0)", "3.0 * (p[i, j] * 0.5)", "p[i, j] * 1e38"] {
+        let by = by.replace("1e38", "85070591730234615865843651857942052864.0");
+        compiled(&of(&by)).unwrap_or_else(|(_, report)| panic!("{by}: {report}"));
+    }
+    // No number of the type; past its largest one where an exponential is a little more than 1; not a literal.
+    for by in ["0.3 * p[i, j]", "p[i, j] * 255211775190703847597530955573826158592.0", "p[i, j] * (0.5 * s[i, j])"] {
+        refused(&of(by), Code::TW1011, "together a number of that type");
+    }
 }
 
 #[test]

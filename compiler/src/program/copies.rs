@@ -27,6 +27,17 @@ impl Program {
         }
     }
 
+    /// How many axes a copy of that has; none of what is no tensor.
+    pub(crate) fn rank_of_source(&self, name: &str) -> Option<usize> {
+        if let Some((equation, _)) = self.equation(name) {
+            return Some(self.algorithm.equations[usize::from(equation)].axes.range().len());
+        }
+        match &self.parameters.iter().find(|p| p.name == *name)?.kind {
+            ParameterKind::Tensor(tensor) => Some(tensor.shape.len()),
+            _ => None,
+        }
+    }
+
     fn add_copy(&mut self, copy: &ast::StagedCopy) -> Option<u16> {
         let name = &copy.source.text;
         let parameter = self.parameters.iter().position(|p| p.name == *name);

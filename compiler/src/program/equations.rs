@@ -8,6 +8,7 @@ use tilewright_kernel::info::ParameterKind;
 use super::names::{Global, Local, Scope, plain};
 use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
+use super::scatter::Scattered;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
@@ -42,7 +43,7 @@ pub(super) struct Guard {
 pub(super) struct Sites {
     pub reads: Vec<ReadSite>,
     pub guards: Vec<Guard>,
-    /// For each equation: its axes.
+    /// For each equation: its axes; of a scatter those that are indices of its tensor.
     pub axes: Vec<Vec<AxisId>>,
 }
 
@@ -120,13 +121,22 @@ impl<'a> Context<'a> {
     pub fn equation(&mut self, position: usize) {
         let planned = &self.plan.equations[position];
         self.equation = u16::try_from(position).expect("the plan has at most as many equations as fit");
-        // A left-hand side is written outermost first, but a range may mention sizes only.
-        let axes = self.axes(&planned.ast.axes, AxesOf::Equation);
         self.check_target_ranks(position);
         let declared: Vec<Option<ElementType>> = planned.parameters.iter().map(|p| self.parameter_type(*p)).collect();
-        let values = self.right_hand_side(planned.ast, &declared);
+        let (axes, values) = match &planned.ast.scatter {
+            Some(scatter) => {
+                let Scattered { own, all, value } = self.scatter(planned.ast, scatter, &declared);
+                self.sites.axes.push(own);
+                (all, vec![value])
+            }
+            None => {
+                // A left-hand side is written outermost first, but a range may mention sizes only.
+                let axes = self.axes(&planned.ast.axes, AxesOf::Equation);
+                self.sites.axes.push(axes.clone());
+                (axes, self.right_hand_side(planned.ast, &declared))
+            }
+        };
         self.scope.pop_to(0);
-        self.sites.axes.push(axes.clone());
 
         let mut components = Vec::new();
         let mut types = Vec::new();
@@ -190,7 +200,7 @@ impl<'a> Context<'a> {
         for (target, parameter) in planned.ast.targets.iter().zip(&planned.parameters) {
             let Some(parameter) = *parameter else { continue };
             let Some(tensor) = self.signature.tensor(parameter) else { continue };
-            let (expected, found) = (tensor.shape.len(), planned.ast.axes.len());
+            let (expected, found) = (tensor.shape.len(), planned.ast.rank());
             if expected != found && !self.signature.broken[usize::from(parameter)] {
                 let declared = self.signature.parameter_spans[usize::from(parameter)];
                 let name = plain(target).to_owned();
@@ -199,6 +209,7 @@ impl<'a> Context<'a> {
                     expected,
                     found,
                     declared: Some(declared),
+                    is_copy: false,
                     span: planned.ast.head,
                 });
             }
@@ -288,7 +299,7 @@ impl<'a> Context<'a> {
             return self.signature.tensor(parameter).map(|t| t.shape.len());
         }
         let (equation, _) = self.plan.targets.get(name)?;
-        Some(self.plan.equations[usize::from(*equation)].ast.axes.len())
+        Some(self.plan.equations[usize::from(*equation)].ast.rank())
     }
 
     /// A read of a tensor; the value `or` included.
@@ -311,6 +322,7 @@ impl<'a> Context<'a> {
                 expected: rank,
                 found: indices.len(),
                 declared,
+                is_copy: false,
                 span,
             });
             return None;

@@ -15,6 +15,7 @@
 //! | `value` | typed expressions, literals typed by context |
 //! | `expressions` | indices and strides as expressions |
 //! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
+//! | `scatter` | equations whose places memory gives |
 //! | `function`, `call` | built-in functions and the types they exist for; their calls |
 //! | `literal` | decimal literals, rounded once to their type |
 //! | `range` | ranges of axes, inferred and compared |
@@ -37,9 +38,12 @@ mod nodes;
 mod order;
 mod range;
 mod reduction;
+mod scatter;
 mod signature;
 mod stages;
 mod value;
+
+pub use scatter::update_of;
 
 #[cfg(test)]
 mod tests;
@@ -398,6 +402,7 @@ pub fn scheduled(program: &Program) -> Program {
 fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
     let signature = signature::build(kernel, diags);
     let plan = order::plan(kernel, &signature, diags)?;
+    scatter::check_reads(kernel, &plan, diags);
     let mut cx = equations::Context::new(&signature, &plan, diags);
     for position in 0..plan.equations.len() {
         cx.equation(position);

@@ -87,8 +87,7 @@ pub(super) fn warn_unused(kernel: &ast::Kernel, diags: &mut Diagnostics) {
             kernel.items.iter().filter_map(|item| if let ast::Item::Equation(e) = item { Some(e) } else { None });
         let mut used = param.inout.is_some();
         for equation in equations {
-            used =
-                used || if is_scalar { mentions(&equation.value, name) } else { tensors_read(equation).contains(name) };
+            used = used || if is_scalar { mentions(equation, name) } else { tensors_read(equation).contains(name) };
         }
         if !used {
             diags.report(UnusedInput { name: name.to_owned(), span: param.name.span });
@@ -196,63 +195,23 @@ fn find_cycle(needs: &[SortedSet<usize>], missing: &[usize]) -> Vec<usize> {
     cycle
 }
 
-/// Calls `visit` for `expr` and everything in it.
-fn walk<'a>(expr: &'a ast::Expr, visit: &mut impl FnMut(&'a ast::Expr)) {
-    visit(expr);
-    let ranges = |axes: &'a [ast::AxisDecl], visit: &mut dyn FnMut(&'a ast::Expr)| {
-        for range in axes.iter().filter_map(|a| a.range.as_ref()) {
-            visit(&range.start);
-            visit(&range.end);
-        }
-    };
-    match &expr.kind {
-        ast::ExprKind::Int(_)
-        | ast::ExprKind::Float(_)
-        | ast::ExprKind::Bool(_)
-        | ast::ExprKind::Constant(_)
-        | ast::ExprKind::Name(_) => {}
-        ast::ExprKind::Read(read) => {
-            read.indices.iter().for_each(|e| walk(e, visit));
-            read.otherwise.iter().for_each(|e| walk(e, visit));
-        }
-        ast::ExprKind::Unary(_, a) | ast::ExprKind::Cast(a, _) => walk(a, visit),
-        ast::ExprKind::Binary(a, _, b) => {
-            walk(a, visit);
-            walk(b, visit);
-        }
-        ast::ExprKind::If(parts) => {
-            walk(&parts.condition, visit);
-            walk(&parts.then, visit);
-            walk(&parts.otherwise, visit);
-        }
-        ast::ExprKind::Call(call) => call.args.iter().for_each(|e| walk(e, visit)),
-        ast::ExprKind::Reduction(reduction) => {
-            ranges(&reduction.axes, &mut |e| walk(e, visit));
-            walk(&reduction.body, visit);
-        }
-        ast::ExprKind::Fold(fold) => {
-            ranges(&fold.axes, &mut |e| walk(e, visit));
-            walk(&fold.init, visit);
-            walk(&fold.step, visit);
-            fold.merge.iter().for_each(|m| walk(&m.value, visit));
-        }
-        ast::ExprKind::Tuple(parts) => parts.iter().for_each(|e| walk(e, visit)),
-    }
-}
-
-/// Names of the tensors that the right-hand side reads.
+/// Names of the tensors that an equation reads.
 fn tensors_read(equation: &ast::Equation) -> SortedSet<&str> {
     let mut names = SortedSet::new();
-    walk(&equation.value, &mut |e| {
-        if let ast::ExprKind::Read(read) = &e.kind {
-            names.insert(plain(&read.tensor));
-        }
-    });
+    for part in equation.parts() {
+        part.visit(&mut |e| {
+            if let ast::ExprKind::Read(read) = &e.kind {
+                names.insert(plain(&read.tensor));
+            }
+        });
+    }
     names
 }
 
-fn mentions(expr: &ast::Expr, name: &str) -> bool {
+fn mentions(equation: &ast::Equation, name: &str) -> bool {
     let mut found = false;
-    walk(expr, &mut |e| found |= matches!(&e.kind, ast::ExprKind::Name(n) if plain(n) == name));
+    for part in equation.parts() {
+        part.visit(&mut |e| found |= matches!(&e.kind, ast::ExprKind::Name(n) if plain(n) == name));
+    }
     found
 }

@@ -32,6 +32,7 @@ use crate::diag::Diagnostics;
 use crate::diag::codes::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
 use crate::extent::{Expr, Facts};
 use crate::source::Span;
+use crate::source::ast::Scatter;
 
 /// Most bounds that are tried for one end of a range that nobody observes.
 const COVERING_ENDS: usize = 32;
@@ -126,8 +127,14 @@ impl Infer<'_> {
             for (position, &axis) in axes.iter().enumerate() {
                 self.owner[axis as usize] = Some((equation, position));
             }
-            for &parameter in plan.equations[usize::from(equation)].parameters.iter().flatten() {
-                self.take_shape(parameter, axes);
+            let planned = &plan.equations[usize::from(equation)];
+            for &parameter in planned.parameters.iter().flatten() {
+                for (position, &axis) in axes.iter().enumerate() {
+                    let declared = self.nodes.axis_spans[axis as usize];
+                    let own = |scatter: &Scatter| scatter.indices.iter().position(|index| index.span == declared);
+                    let dimension = planned.ast.scatter.as_ref().and_then(own).unwrap_or(position);
+                    self.take_size(parameter, dimension, axis);
+                }
             }
         }
         for site in &self.sites.reads {
@@ -156,10 +163,10 @@ impl Infer<'_> {
         }
     }
 
-    /// The domain of an output is its shape.
-    fn take_shape(&mut self, parameter: u16, axes: &[AxisId]) {
-        let Some(tensor) = self.signature.tensor(parameter) else { return };
-        for (size, &axis) in tensor.shape.iter().zip(axes) {
+    /// The domain of an output is its shape: that of an axis is the size of its dimension.
+    fn take_size(&mut self, parameter: u16, dimension: usize, axis: AxisId) {
+        let size = self.signature.tensor(parameter).and_then(|tensor| tensor.shape.get(dimension));
+        if let Some(size) = size {
             let shape = Range { lower: Expr::constant(0), upper: self.size(size) };
             let at = axis as usize;
             match &self.states[at] {

@@ -74,7 +74,7 @@ impl Context<'_> {
         Some(value)
     }
 
-    fn order(&mut self, reduction: &ast::Reduction) -> Option<Order> {
+    pub(super) fn order(&mut self, reduction: &ast::Reduction) -> Option<Order> {
         let Some(order) = &reduction.order else { return Some(Order::Free) };
         let is_online = order.value == ast::ReductionOrder::Online;
         let is_dot = is_online && reduction.kind.value == ast::ReductionKind::Dot;
@@ -93,7 +93,7 @@ impl Context<'_> {
     }
 
     /// The term of any reduction but `dot`.
-    fn term(&mut self, kind: ast::ReductionKind, body: &ast::Expr, hint: Hint) -> Option<ValueId> {
+    pub(super) fn term(&mut self, kind: ast::ReductionKind, body: &ast::Expr, hint: Hint) -> Option<ValueId> {
         let logical = matches!(kind, ast::ReductionKind::All | ast::ReductionKind::Any);
         let search = matches!(kind, ast::ReductionKind::Argmax | ast::ReductionKind::Argmin);
         let hint = match (logical, search) {

@@ -123,9 +123,14 @@ pub fn collect_served(
     }
     let indices: Vec<Expr> =
         program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
-    for component in components {
-        let Some(parameter) = program.algorithm.components[component].parameter else { continue };
-        collector.push(parameter, indices.clone(), program.component_spans[component], None, false);
+    for at in components {
+        let component = &program.algorithm.components[at];
+        let Some(parameter) = component.parameter else { continue };
+        // Where memory says which element is meant, there is nothing to know.
+        if matches!(program.algorithm.values[component.value as usize], Value::Scatter { .. }) {
+            continue;
+        }
+        collector.push(parameter, indices.clone(), program.component_spans[at], None, false);
     }
     Some(Accesses { tensors: collector.accesses, stages: collector.stages })
 }

@@ -335,12 +335,13 @@ impl Needs<'_> {
         diags.report(NotAround { stage, reader, is_output, unseen, place, span: self.span, read });
     }
 
-    /// The parts of the region of that, of a tensor whose axes have these ranges.
+    /// The parts of the region of that, of a tensor whose axes have these ranges; with runs, if it may be laid out as
+    /// one.
     ///
     /// # Errors
     /// See [`NotATile`].
-    pub fn parts(&self, asked: &Asked, domain: &[(Expr, Expr)]) -> Result<Parts<'_>, NotATile> {
-        Parts::new(&asked.requests, &asked.loops, domain, self.facts)
+    pub fn parts(&self, asked: &Asked, domain: &[(Expr, Expr)], has_runs: bool) -> Result<Parts<'_>, NotATile> {
+        Parts::new(&asked.requests, &asked.loops, domain, self.facts, has_runs)
     }
 
     /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own

@@ -118,6 +118,17 @@ impl BufferLayout {
         layout
     }
 
+    /// The same with its last two axes in each other's place, without padding and swizzles; none with fewer axes.
+    #[must_use]
+    pub fn turned(&self) -> Option<Self> {
+        let mut layout = Self { swizzle: Swizzle::None, ..self.clone() };
+        let count = layout.axes.len();
+        layout.axes.swap(count.checked_sub(2)?, count - 1);
+        layout.axes.iter_mut().for_each(|along| along.pad = 0);
+        layout.stretch();
+        Some(layout)
+    }
+
     /// Elements of an instance: up to the last one that it has.
     pub fn places(&self) -> Expr {
         let one = Expr::constant(1);

@@ -29,7 +29,7 @@ pub(super) fn check_atomics(program: &Program, stage: &Stage, diags: &mut Diagno
     if order == Order::Unordered {
         diags.report(FloatAtomics { stage: stage.name.clone(), element, span, reduction });
     } else {
-        diags.report(OrderedByNobody { element, span, reduction });
+        diags.report(OrderedByNobody { element, span, reduction: Some(reduction) });
     }
 }
 

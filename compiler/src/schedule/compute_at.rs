@@ -10,6 +10,7 @@ use tilewright_sorted::SortedSet;
 
 use super::asked::Asked;
 use super::attach::{self, Attach, Needs};
+use super::fused_output::may_hold;
 use super::instance::About;
 use super::region_ops::{Chosen, laid_out};
 use super::{Stage, buffers, idle, index_of_dims, like_sum};
@@ -291,8 +292,7 @@ impl Inner<'_> {
         let axes = parent.domain.leaves.iter().map(|l| &parent.domain.axes[*l]);
         // Not the place itself.
         let axes = axes.filter(|a| a.name != self.at.axis.text);
-        let known =
-            axes.filter(|a| a.binding != Binding::Vector && (a.binding.is_of_blocks() || a.binding.is_sequential()));
+        let known = axes.filter(|a| may_hold(a.binding));
         let known = known.map(|a| format!("{}.{}", parent.name, a.name)).collect();
         diags.report(self.cannot_stand(problem, known));
     }
@@ -420,7 +420,7 @@ fn placed(
     let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let ops = Chosen::of(&one.ops);
-    let parts = needs.parts(&asked, &domain);
+    let parts = needs.parts(&asked, &domain, ops.may_be_run(&names));
     let (region, run) = match parts.and_then(|parts| laid_out(&ops, &names, &parts, &facts)) {
         Ok(found) => found,
         Err(NotATile::NotFlat) => {

@@ -75,17 +75,18 @@ pub struct FactorReader {
     /// Those that tell the registers of an instruction apart, outermost first: terms in groups of 16 bytes, halves of a
     /// warp's rows, terms that share a register.
     pub registers: [Option<Var>; 3],
+    /// A variable that all rows, or columns, in reach of a lane differ in.
+    across: Var,
 }
 
 impl FactorReader {
     /// How a stage must be dealt out that the stage with the product reads there; none if its axes are not those of
     /// rows and terms.
     pub fn lanes(&self, held: &Stage, indices: &[Expr]) -> Option<FactorLanes> {
-        let terms = indices.iter().position(|e| e.vars().contains(&self.places[0].0))?;
-        let [first, second] = held.domain.roots[..] else { return None };
-        let [rows, terms] = if terms == 0 { [second, first] } else { [first, second] };
-        let axes = [rows, terms].map(|axis| held.domain.axes[axis].name.clone());
-        Some(FactorLanes { axes, each: self.each, engine: self.engine })
+        let of = |v: Var| indices.iter().position(|e| e.vars().contains(&v));
+        let (rows, terms) = (of(self.across)?, of(self.places[0].0)?);
+        let name = |at: usize| Some(held.domain.axes[*held.domain.roots.get(at)?].name.clone());
+        Some(FactorLanes { axes: [name(rows)?, name(terms)?], each: self.each, engine: self.engine })
     }
 
     /// What the stage with the product reads, as this one does.
@@ -223,7 +224,8 @@ impl Mma {
         let tiles = [tiles, self.steps].map(|leaf| leaf.map(var));
         let half = (!has_columns).then_some(self.rows.half);
         let registers = [Some(group), half, Some(term)].map(|leaf| leaf.map(var));
-        FactorReader { places, each, engine: self.engine, tiles, registers, stage: reader }
+        let across = var(if has_columns { eight } else { self.rows.row });
+        FactorReader { places, each, engine: self.engine, tiles, registers, across, stage: reader }
     }
 }
 

@@ -40,6 +40,12 @@ impl Beside {
     }
 }
 
+/// Whether something may stand in loops that are bound so: once for each block, or for each iteration. The lanes of a
+/// vector are one access.
+pub(super) fn may_hold(binding: Binding) -> bool {
+    binding.is_of_blocks() || binding.is_sequential() && binding != Binding::Vector
+}
+
 /// Puts the output `own` where `at` says, if it runs in the same iterations.
 pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], diags: &mut Diagnostics) {
     let place = format!("{}.{}", at.stage.text, at.axis.text);
@@ -48,7 +54,7 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         let leaves = of.into_iter().flat_map(|s| s.domain.leaves.iter().map(move |l| (s, &s.domain.axes[*l])));
         // Not the place itself.
         let is_other = |a: &crate::domain::Axis| a.name != at.axis.text;
-        let could = |a: &crate::domain::Axis| is_other(a) && (a.binding.is_of_blocks() || a.binding.is_sequential());
+        let could = |a: &crate::domain::Axis| is_other(a) && may_hold(a.binding);
         let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
         let (stage, place) = (own.name.clone(), Some(place.clone()));
         let problem = problem.to_owned();

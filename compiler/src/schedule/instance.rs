@@ -89,6 +89,8 @@ impl About<'_> {
             known.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
             !known.is_infeasible()
         };
+        limits.sort();
+        limits.dedup();
         limits.retain(is_open);
         limits.extend_from_slice(reached);
         limits.sort();
@@ -169,6 +171,7 @@ impl About<'_> {
                 axis: program.algorithm.axes[self.axes()[coordinate.dims[0]] as usize].name.to_string(),
                 extent: coordinate.bound.show(&names),
                 fact: bare.filter(|v| program.is_nameable(*v)).map(|v| format!("{} <= 4096", names(v))),
+                inside: stages[self.attach.stage].loop_without_bound(self.attach.leaf),
                 place: one.place,
                 global: one.place != Place::Global && !one.fetches && self.of_sizes(&coordinate.bound).is_some(),
                 span: one.head,

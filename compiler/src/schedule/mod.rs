@@ -70,6 +70,7 @@ use distribution::BLOCK_LIMIT;
 pub use distribution::Distribution;
 pub use fragment::{Mma, rows_of};
 pub use fused_output::Beside;
+pub use held_reads::check_reads;
 pub use levels::{Level, unit_name};
 pub use loops::check_loops;
 pub use ownership::{Digit, Holder, Reads, Register, digits, holders, leaves_at, register, register_loops, registers};
@@ -191,7 +192,6 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if let Some(plan) = &mut plan {
         roles::check(plan, &mut found);
         if !found.has_errors() {
-            held_reads::check(plan, &mut found);
             held_reads::share(plan);
             buffers::columns(plan);
         }
@@ -275,8 +275,8 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
         let mut reductions = Vec::new();
         outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
         if let Some(value) = reductions.first() {
-            // The first output that reads it, at its outermost axis: where it would be computed once for all inner
-            // ones.
+            // The first output that reads it, at the innermost axis of its blocks, or else at its outermost one: where
+            // it would be computed once for all inner ones.
             let reads = |other: &usize| computed_at_reads(algorithm, *other, &[]).contains(&component);
             let outputs = (0..algorithm.equations.len()).filter(|e| {
                 algorithm.components[algorithm.equations[*e].components.range()].iter().any(|c| c.parameter.is_some())
@@ -285,7 +285,9 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
                 let equation = &algorithm.equations[reader];
                 let axis = algorithm.axis_lists[equation.axes.range()].first()?;
                 let name = &algorithm.components[equation.components.range().start].name;
-                Some((name.to_string(), algorithm.axes[*axis as usize].name.to_string()))
+                let axis = &algorithm.axes[*axis as usize].name;
+                let written = program.schedules.iter().find(|s| usize::from(s.equation) == reader);
+                Some((name.to_string(), place_for_rows(written.map_or(&[], |s| &s.ast.ops), axis)?))
             });
             diags.report(UnscheduledReduction {
                 reader,
@@ -296,6 +298,23 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
             return;
         }
     }
+}
+
+/// Of a schedule with these ops, the axis at which a stage for each row would stand: the last one that is given to
+/// blocks, or the outermost axis of the equation, where no op has replaced it.
+fn place_for_rows(ops: &[ast::Op], outermost: &str) -> Option<String> {
+    let of_blocks = ops.iter().rev().find_map(|op| match &op.kind {
+        ast::OpKind::Bind { axes, unit, .. } if unit.text == "grid" => axes.last(),
+        _ => None,
+    });
+    let is_replaced = |op: &ast::Op| match &op.kind {
+        ast::OpKind::Split { axis, .. } | ast::OpKind::Resize { axis, .. } => axis.text == outermost,
+        ast::OpKind::Merge { axes, .. } => axes.iter().any(|axis| axis.text == outermost),
+        ast::OpKind::Swizzle { x, y, .. } => [x, y].iter().any(|axis| axis.text == outermost),
+        _ => false,
+    };
+    let is_there = || !ops.iter().any(is_replaced);
+    of_blocks.map(|axis| axis.text.clone()).or_else(|| is_there().then(|| outermost.to_owned()))
 }
 
 /// The component that a value reads, if it is computed by the kernel.

@@ -3,9 +3,10 @@
 use tilewright_kernel::algorithm::{Order, Value};
 
 use super::Stage;
+use super::accesses::Access;
 use super::range::is_named;
-use crate::domain::{AxisId, Domain, Op};
-use crate::program::{Program, Schedule};
+use crate::domain::{AxisId, Domain, Op, Symbolic};
+use crate::program::{Program, Schedule, expressions};
 use crate::source::{Span, ast};
 
 /// The ops of a stage as far as they are written for it, and not for one that it is `like`.
@@ -14,6 +15,21 @@ pub fn written_ops<'a>(program: &'a Program, stage: &Stage) -> &'a [ast::Op] {
     let of_equation = |s: &&Schedule| usize::from(s.equation) == stage.equation;
     let written = program.schedules.iter().find(of_equation).map(|s| &s.ast.ops[..]);
     copy.or(written).unwrap_or_default()
+}
+
+/// The root of a stage's domain along which the elements of an access are neighbours.
+pub fn along(stage: &Stage, symbolic: &Symbolic, access: &Access) -> Option<AxisId> {
+    let tensor = expressions::tensor(&stage.program, access.parameter)?;
+    let nearest = match &tensor.strides {
+        None => tensor.shape.len().checked_sub(1)?,
+        Some(strides) => strides.iter().rposition(|stride| stride.as_constant() == Some(1))?,
+    };
+    let index = access.indices.get(nearest)?;
+    let is_it = |root: &AxisId| {
+        let distance = stage.facts.normal(&index.sub(&symbolic.values[*root]));
+        !distance.is_unknown() && distance.vars().iter().all(|v| (*v as usize) < stage.facts.dims())
+    };
+    stage.domain.roots.iter().copied().find(is_it)
 }
 
 /// Whether an axis is a part of a root that splits alone made.

@@ -29,6 +29,24 @@ impl<'a> Chosen<'a> {
         self.kind.map_or(or, |kind| kind.1)
     }
 
+    /// The name of the axis that merges all axes first.
+    fn merges_all(&self, names: &[&str]) -> Option<&'a ast::Name> {
+        match &self.ops.first()?.kind {
+            ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => {
+                Some(into)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether [`laid_out`] looks for more than a box.
+    pub fn may_be_run(&self, names: &[&str]) -> bool {
+        match self.kind {
+            Some((kind, _)) => kind == ast::RegionKind::Flat,
+            None => self.ops.is_empty() || self.merges_all(names).is_some(),
+        }
+    }
+
     /// Whether it was asked for.
     pub fn is(&self, kind: ast::RegionKind) -> bool {
         self.kind.is_some_and(|k| k.0 == kind)
@@ -56,12 +74,9 @@ pub(super) fn laid_out<'a>(
         }
         None => {}
     }
-    let [first, rest @ ..] = chosen.ops else { return Ok((region(Realisation::Smallest)?, None)) };
+    let [_, rest @ ..] = chosen.ops else { return Ok((region(Realisation::Smallest)?, None)) };
     let cover = region(Realisation::Cover)?;
-    let into = match &first.kind {
-        ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
-        _ => return Ok((cover, None)),
-    };
+    let Some(into) = chosen.merges_all(names) else { return Ok((cover, None)) };
     let elements = |region: &Region| {
         let of = |group: &Group| {
             let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));

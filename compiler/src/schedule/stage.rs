@@ -115,6 +115,19 @@ pub struct Reduced {
 }
 
 impl Stage {
+    /// The first loop inside of a place of its own that ops have made and that has no bound: `y.ko`.
+    pub fn loop_without_bound(&self, place: AxisId) -> Option<String> {
+        let Self { domain, facts, .. } = self;
+        let after = domain.leaves.iter().skip_while(|leaf| **leaf != place).skip(1);
+        let is_it = |leaf: &&AxisId| {
+            let axis = &domain.axes[**leaf];
+            let is_made = !domain.roots.contains(leaf);
+            is_made && axis.binding.is_sequential() && facts.upper_bound(&axis.extent).is_none()
+        };
+        let leaf = after.into_iter().find(is_it)?;
+        Some(format!("{}.{}", self.name, domain.axes[*leaf].name))
+    }
+
     /// The axes of the algorithm that are roots.
     pub fn root_axes(&self) -> Vec<(AlgorithmAxis, AxisId)> {
         self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &self.domain)?))).collect()

@@ -117,6 +117,11 @@ impl<'a> Parser<'a> {
         self.nth(0) >= self.end
     }
 
+    /// Whether the next token is the last one of the current group.
+    pub(super) fn is_last(&self) -> bool {
+        !self.at_end() && self.nth(1) >= self.end
+    }
+
     /// The next token as a word.
     pub(super) fn word(&self) -> Option<&'a str> {
         self.word_at(0)

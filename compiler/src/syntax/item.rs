@@ -2,12 +2,12 @@
 
 use super::cursor::{Parse, Parser, Reported};
 use crate::diag::{
-    codes::{Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet},
+    codes::{Expected, Foreign, ForeignSyntax, Named, RepeatedClause, UnknownWord, WordSet},
     suggest::closest,
 };
 use crate::source::ast::{
-    AxisDecl, Candidates, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass,
-    Place, Role, STATEMENTS, Schedule, Spanned, StagedCopy, Tune, TuneRecord, Unit,
+    AxisDecl, Candidates, Clauses, Engine, Equation, Expr, ExprKind, Inline, Item, Launch, LaunchItem, LaunchItemKind,
+    Name, Pass, Place, Role, STATEMENTS, Scatter, Schedule, Spanned, StagedCopy, Tune, TuneRecord, Unit, Update,
 };
 use crate::source::{Delimiter, Span, TokenKind};
 
@@ -18,6 +18,15 @@ const UNIT_FIELDS: &[&str] = &["domain", "box"];
 /// Words with which people start a statement in Rust.
 const RUST_STATEMENTS: &[&str] =
     &["let", "for", "while", "loop", "fn", "return", "if", "match", "struct", "use", "const", "static", "mod", "impl"];
+
+/// What stands between the brackets of an equation's left side.
+#[derive(Default)]
+struct Left {
+    /// What is a name, maybe with its domain.
+    axes: Vec<AxisDecl>,
+    /// All indices, if one of them is no name.
+    indices: Vec<Expr>,
+}
 
 /// Operators that assign in Rust.
 const ASSIGNMENTS: &[&str] = &["+=", "-=", "*=", "/=", "%=", "^="];
@@ -92,8 +101,20 @@ impl Parser<'_> {
         } else {
             vec![self.name(Named::Tensor)?]
         };
-        let axes = self.group_list(Delimiter::Bracket, Self::left_index)?;
+        let mut left = Left::default();
+        self.group_list(Delimiter::Bracket, |p| p.left_index(&mut left))?;
         let head = self.since(start);
+        let Left { axes, indices } = left;
+        if indices.iter().any(Expr::reads_a_tensor) {
+            let update = self.update()?;
+            let scatter = Some(Scatter { indices, update });
+            let value = self.expr()?;
+            self.end_statement(Self::starts_item);
+            return Ok(Equation { targets, axes, scatter, value, head, span: self.since(start) });
+        }
+        if let Some(place) = indices.iter().find(|index| !matches!(index.kind, ExprKind::Name(_))) {
+            return self.foreign(Foreign::LeftExpression, Span::token(place.span.first));
+        }
         if let Some(&op) = ASSIGNMENTS.iter().find(|op| self.is_operator(op)) {
             let place = self.eat_operator(op).unwrap_or(head);
             return self.foreign(Foreign::CompoundAssignment(op), place);
@@ -101,27 +122,48 @@ impl Parser<'_> {
         self.expect_operator("=")?;
         let value = self.expr()?;
         self.end_statement(Self::starts_item);
-        Ok(Equation { targets, axes, value, head, span: self.since(start) })
+        Ok(Equation { targets, axes, scatter: None, value, head, span: self.since(start) })
     }
 
-    /// An index on the left of `=`: an axis, maybe with its domain.
-    fn left_index(&mut self) -> Parse<AxisDecl> {
+    /// `+=`, `max=`, `min=`, or `=`.
+    fn update(&mut self) -> Parse<Spanned<Update>> {
         let start = self.here();
-        if self.word().is_none() && !self.is_operator(",") {
-            return self.foreign(Foreign::LeftExpression, start);
+        let value = match self.word().filter(|_| self.is_operator_at(1, "=")) {
+            Some("max") => Update::Max,
+            Some("min") => Update::Min,
+            _ if self.eat_operator("+=").is_some() => return Ok(Spanned { value: Update::Add, span: start }),
+            _ => {
+                if let Some(&op) = ASSIGNMENTS.iter().find(|op| self.is_operator(op)) {
+                    return self.foreign(Foreign::ScatterAssignment(op), start);
+                }
+                self.expect_operator("=")?;
+                return Ok(Spanned { value: Update::Assign, span: start });
+            }
+        };
+        self.bump();
+        self.expect_operator("=")?;
+        Ok(Spanned { value, span: self.since(start) })
+    }
+
+    /// An index on the left of `=`: an axis, maybe with its domain, or the place that an expression gives.
+    fn left_index(&mut self, left: &mut Left) -> Parse<()> {
+        let index = |axis: &AxisDecl| Expr { kind: ExprKind::Name(axis.name.clone()), span: axis.name.span };
+        let is_axis =
+            self.word().is_some_and(|_| self.is_last() || self.is_operator_at(1, ",") || self.word_at(1) == Some("in"));
+        if is_axis || self.is_operator(",") {
+            let axis = self.axis_decl(Named::Axis)?;
+            if !left.indices.is_empty() {
+                left.indices.push(index(&axis));
+            }
+            left.axes.push(axis);
+            return Ok(());
         }
-        let axis = self.axis_decl(Named::Axis)?;
-        if self.is_open(Delimiter::Bracket) {
-            let instead = "say of each element of the output where it comes from: \
-                           an index that is read from memory may stand on the right, `x[p[i]] or 0.0`";
-            let (construct, instead) = ("scatter".to_owned(), Some(instead.to_owned()));
-            self.diagnostics.report(NotSupportedYet { construct, span: start, instead });
-            return Err(Reported);
+        let place = self.expr()?;
+        if left.indices.is_empty() {
+            left.indices.extend(left.axes.iter().map(index));
         }
-        if self.operator().is_some_and(|operator| operator != ",") {
-            return self.foreign(Foreign::LeftExpression, start);
-        }
-        Ok(axis)
+        left.indices.push(place);
+        Ok(())
     }
 
     fn launch(&mut self) -> Parse<Launch> {
@@ -149,8 +191,8 @@ impl Parser<'_> {
         let index = |word: &str| LAUNCH_ITEMS.iter().position(|&known| known == word);
         let word = self.one_of(WordSet::LaunchItem, LAUNCH_ITEMS, index)?;
         let kind = match word.value {
-            0 => LaunchItemKind::Cluster(self.group(Delimiter::Paren, Self::expr)?),
-            1 => LaunchItemKind::Threads(self.group(Delimiter::Paren, Self::expr)?),
+            0 => LaunchItemKind::Cluster(self.group(Delimiter::Paren, |p| p.size_of_a_row("cluster"))?),
+            1 => LaunchItemKind::Threads(self.group(Delimiter::Paren, |p| p.size_of_a_row("threads"))?),
             2 => LaunchItemKind::Persistent,
             3 => LaunchItemKind::Dependent,
             _ => LaunchItemKind::Roles(self.group_list(Delimiter::Brace, Self::role)?),
@@ -159,6 +201,22 @@ impl Parser<'_> {
     }
 
     /// `math: 2 warpgroup alternate regs(232)`
+    /// One number: what CUDA has several of.
+    fn size_of_a_row(&mut self, item: &'static str) -> Parse<Expr> {
+        let first = self.expr()?;
+        if !self.is_operator(",") {
+            return Ok(first);
+        }
+        let mut numbers = vec![number(&first)];
+        while self.eat_operator(",").is_some() && !self.at_end() {
+            numbers.push(number(&self.expr()?));
+        }
+        let product = numbers.into_iter().try_fold(1_u64, |product, number| product.checked_mul(number?));
+        let (construct, span) = (Foreign::BlockDimensions(item, product), self.since(first.span));
+        self.diagnostics.report(ForeignSyntax { construct, span });
+        Err(Reported)
+    }
+
     fn role(&mut self) -> Parse<Role> {
         let name = self.name(Named::Role)?;
         self.expect_operator(":")?;
@@ -333,5 +391,13 @@ impl Parser<'_> {
         let name = self.name(Named::Item)?;
         let items = self.group(Delimiter::Brace, |p| Ok(p.items()))?;
         Ok(Pass { name, items, span: self.since(start) })
+    }
+}
+
+/// The value of a literal.
+const fn number(e: &Expr) -> Option<u64> {
+    match &e.kind {
+        ExprKind::Int(literal) => Some(literal.value),
+        _ => None,
     }
 }

@@ -30,6 +30,8 @@
 //!
 //! item       = equation | launch | schedule | stage | inline | unit | tune | pass
 //! equation   = target "[" list(axis) "]" "=" expr ";"
+//!            | NAME "[" list(axis | expr) "]" update expr ";"           a tensor is read in an index: a scatter
+//! update     = "=" | "+=" | "max" "=" | "min" "="
 //! target     = NAME | "(" list(NAME) ")"
 //! axis       = NAME ["in" range]
 //! range      = expr (".." | "..=") expr           operators tighter than "|" alone

@@ -6,7 +6,7 @@ use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
     ArrivalProblem, AttachPoint, AttachProblem, FilledHole, IdleRole, NoZeroFill, NotSupportedYet, NotTheLast, Parties,
-    SharedBudget,
+    SharedBudget, WrongRank,
 };
 use crate::domain::{AxisId, AxisKind, Binding, Unit};
 use crate::extent::{Expr, Facts, Var};
@@ -166,6 +166,17 @@ impl<'a> One<'a> {
         let clauses = &ast.clauses;
         let before = self.diags.found().len();
         let threads = Some("without it, each thread reads the tensor from device memory");
+        let is_tma = clauses.via.as_ref().is_some_and(|via| via.value == ast::Engine::Tma);
+        // Of a copy that threads make, whose number of axes is why it has no equation.
+        if let Some(expected) = self.program.rank_of_source(&ast.source.text).filter(|_| !is_tma)
+            && expected != ast.axes.len()
+        {
+            let declared = self.program.parameters.iter().position(|p| p.name == ast.source.text);
+            let declared = declared.and_then(|p| self.program.parameter_spans.get(p).copied());
+            let (name, found) = (ast.source.text.clone(), ast.axes.len());
+            self.diags.report(WrongRank { name, expected, found, declared, is_copy: true, span: ast.head });
+            return None;
+        }
         match clauses.place {
             Some(place) if place.value == Place::Shared => {}
             Some(place) => self.not_yet(&format!("stage in {}", place.value), place.span, Some("stage it `in shared`")),

@@ -139,7 +139,7 @@ impl One<'_> {
             }
             Refused::Axes(found, expected) => {
                 let declared = self.program.parameter_spans.get(usize::from(parameter)).copied();
-                self.diags.report(WrongRank { name: tensor, expected, found, declared, span: head });
+                self.diags.report(WrongRank { name: tensor, expected, found, declared, is_copy: true, span: head });
             }
             Refused::Multicast(refusal) => self.refuse_multicast(*refusal, reader),
             Refused::NotYet(construct, span) => self.not_yet(construct, span, None),
@@ -163,11 +163,15 @@ impl One<'_> {
                 let one = extent.as_var().filter(|v| (*v as usize) < self.facts.dims());
                 let fact = one.map(|v| format!("{} <= 64", self.show(&Expr::var(v))));
                 let extent = self.show(&extent);
+                let at = self.copy.ast.clauses.at.as_ref().filter(|at| at.stage.text == reader.stage.name);
+                let place = at.and_then(|at| reader.stage.domain.leaf(&at.axis.text));
+                let inside = place.and_then(|place| reader.stage.loop_without_bound(place));
                 self.diags.report(UnboundedBuffer {
                     copy,
                     axis,
                     extent,
                     fact,
+                    inside,
                     place: crate::source::ast::Place::Shared,
                     global: false,
                     span: head,
@@ -179,8 +183,10 @@ impl One<'_> {
             }
             Refused::Pitch { axis, stride, multiple } => {
                 let bytes = i128::from(self.program.parameters[usize::from(parameter)].element.bytes());
-                let witness = self.remainder(&stride, multiple).map(|(dims, value)| (dims, value * bytes));
-                let fact = self.multiple(&stride, multiple);
+                let open = Some(&stride).filter(|stride| stride.as_constant() != Some(0));
+                let witness = open.and_then(|stride| self.remainder(stride, multiple));
+                let witness = witness.map(|(dims, value)| (dims, value * bytes));
+                let fact = open.and_then(|stride| self.multiple(stride, multiple));
                 let stride = self.show(&stride);
                 let factor_at = self.is_factor(reader, parameter).then(|| self.place()).flatten();
                 self.diags.report(Pitch { tensor, axis, stride, multiple, witness, fact, factor_at, span: head });

@@ -183,7 +183,9 @@ impl Staged {
             }
         }
         for axis in outer {
-            if !facts.proves_multiple(&axis.stride, multiple) {
+            // Neighbours that are one element: see `tensor_map::Fault::ZeroStride`.
+            let is_one = axis.stride.as_constant() == Some(0) && facts.upper_bound(&axis.size).is_none_or(|n| n > 1);
+            if is_one || !facts.proves_multiple(&axis.stride, multiple) {
                 return Err(Refused::Pitch { axis: axis.name.clone(), stride: axis.stride.clone(), multiple });
             }
         }

@@ -94,7 +94,8 @@ fn places(kernel: &Kernel, constants: &[Constant], tune: Span, found: &mut Diagn
     for item in &mut kernel.items {
         let Item::Equation(equation) = item else { continue };
         let ranges = equation.axes.iter_mut().flat_map(ast::AxisDecl::ends_mut);
-        ranges.chain([&mut equation.value]).for_each(|expr| outside("an equation", expr, &mut Vec::new()));
+        ranges.for_each(|expr| outside("an equation", expr, &mut Vec::new()));
+        equation.parts_mut().for_each(|expr| outside("an equation", expr, &mut Vec::new()));
     }
     let mut used = vec![false; constants.len()];
     for item in &mut kernel.items {

@@ -392,7 +392,7 @@ fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
         starts[count] = request.address(lane);
         count += 1;
     }
-    let (touched, least) = sectors::scattered(&mut starts[..count], total);
+    let (touched, least) = sectors::scattered(&starts[..count], total);
     traffic.transactions += touched;
     traffic.ideal_transactions += least;
 }

@@ -5,6 +5,7 @@
 //! patterns; causality order takes in what the barriers before and after order). `atom.inc` wraps at the number of
 //! blocks, so that the counter is zero again for the next launch. Where other threads must know, `bar.red` tells them.
 
+use tilewright_kernel::ElementType;
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 
 use super::entry::{Entry, register_type};
@@ -50,16 +51,20 @@ impl Entry<'_> {
         self.bind(result, all);
     }
 
-    /// Combines an element of a workspace with a value.
+    /// Combines an element in device memory with a value.
     pub(super) fn update(&mut self, update: &AtomicUpdate) {
-        let address = self.address(Memory::Workspace(update.workspace), update.offset);
+        let address = self.address(update.memory, update.offset);
         let ty = self.ty(update.value);
-        let bits = register_type(ty);
+        let bits = register_type(ty).text();
+        let width = bits.trim_start_matches('b');
+        let sign = if ty.element().is_some_and(ElementType::is_signed_integer) { 's' } else { 'u' };
         let mnemonic = match (update.op, ty) {
-            (AtomicOp::Add, Type::Element(element)) if element.is_float() => format!("add.{}", bits.text()),
-            (AtomicOp::Add, _) => format!("add.u{}", bits.text().trim_start_matches('b')),
-            (AtomicOp::Max, _) => format!("max.u{}", bits.text().trim_start_matches('b')),
-            (AtomicOp::Or, _) => format!("or.{}", bits.text()),
+            (AtomicOp::Add, Type::Element(element)) if element.is_float() => format!("add.{bits}"),
+            // Of either sign: there is no other one of 64 bits.
+            (AtomicOp::Add, _) => format!("add.u{width}"),
+            (AtomicOp::Max, _) => format!("max.{sign}{width}"),
+            (AtomicOp::Min, _) => format!("min.{sign}{width}"),
+            (AtomicOp::Or, _) => format!("or.{bits}"),
         };
         let value = self.register(update.value);
         self.effect(&format!("red.relaxed.gpu.global.{mnemonic}"), [address.into(), value.into()]);

@@ -154,6 +154,11 @@ impl Entry<'_> {
         }
     }
 
+    /// Whether warpgroups multiply.
+    pub(super) fn has_wgmma(&self) -> bool {
+        !self.sums.is_empty()
+    }
+
     /// Whether the first product that adds to a variable replaces what is in it.
     pub(super) fn is_unset_sum(&self, variable: VariableId) -> bool {
         self.sums.binary_search(&variable).is_ok() && self.kernel.is_unset(variable)

@@ -1,11 +1,12 @@
 //! `f32` to and from the types for storage, by integer operations: the instructions that convert need PTX for sm_89
-//! (`e4m3`, `e5m2`) and sm_90 (`tf32`, to nearest even), and these give the same numbers on every device.
+//! (`e4m3`, `e5m2`) and sm_90 (`tf32`, to nearest even), and these give the same numbers on every device. Kernels with
+//! `wgmma` are for compute capability 9.0 alone: they round to 8-bit floats by the instruction.
 //!
 //! The rule is [`tilewright_kernel::format`]: to nearest even; 8-bit floats saturate.
 
 use tilewright_kernel::ElementType::{self, E5m2};
 use tilewright_kernel::format::Format;
-use tilewright_ptx::{Immediate, RegId, ScalarType};
+use tilewright_ptx::{Immediate, Operand, RegId, ScalarType};
 
 use super::entry::Entry;
 
@@ -20,11 +21,11 @@ const fn power_of_two(n: i32) -> u32 {
     ((n + BIAS) << FRACTION).cast_unsigned()
 }
 
-fn float(bits: u32) -> tilewright_ptx::Operand {
+fn float(bits: u32) -> Operand {
     Immediate::F32(bits).into()
 }
 
-fn word(bits: u32) -> tilewright_ptx::Operand {
+fn word(bits: u32) -> Operand {
     i64::from(bits.cast_signed()).into()
 }
 
@@ -55,6 +56,13 @@ impl Entry<'_> {
     /// and the low bits of the sum count smallest numbers. NaN ends as the largest magnitude of the first kind.
     pub(super) fn round_fp8(&mut self, x: RegId, to: ElementType) -> RegId {
         let Some(format) = Format::of(to) else { return x };
+        if self.has_wgmma() {
+            // Of the two that it rounds, the first one is in the high byte. The assembler does not know that what it
+            // makes of them has no other bits, and would mask them.
+            let both = self.result(&format!("cvt.rn.satfinite.{to}x2.f32"), B16, [float(0), x.into()]);
+            let zero = self.result("mov.u16", B16, [0.into()]);
+            return self.result("mov.b32", B32, [Operand::vector([both, zero])]);
+        }
         let fraction = format.fraction.cast_signed();
         let least = format.least_exponent();
         let largest = format.value(format.largest()) as f32;

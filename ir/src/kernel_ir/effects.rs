@@ -326,7 +326,7 @@ impl StatementKind {
             }
             Self::AtomicUpdate(update) => {
                 let elements = Elements { offset: update.offset, lanes: 1, predicate: None };
-                let access = Access::by_thread(Memory::Workspace(update.workspace), AccessKind::Write, elements);
+                let access = Access::by_thread(update.memory, AccessKind::Write, elements);
                 Effects { few: few([Some(update.offset), Some(update.value)]), accesses: [Some(access), None], ..none }
             }
             Self::LastBlockTicket { counters, at, blocks, last, .. } => {

@@ -221,13 +221,14 @@ impl Printer<'_> {
                 let (result, ty, value) = (self.name(*result), self.ty(*result), self.name(*value));
                 writeln!(f, "{result}: {ty} = {value} of lane ^ {mask}")
             }
-            StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }) => {
+            StatementKind::AtomicUpdate(AtomicUpdate { memory, offset, op, value }) => {
                 let op = match op {
                     AtomicOp::Add => "+=",
                     AtomicOp::Max => "max=",
+                    AtomicOp::Min => "min=",
                     AtomicOp::Or => "|=",
                 };
-                writeln!(f, "{} {op} {}", self.place(Memory::Workspace(*workspace), *offset), self.name(*value))
+                writeln!(f, "{} {op} {}", self.place(*memory, *offset), self.name(*value))
             }
             StatementKind::LastBlockTicket { counters, at, blocks, last, releases, acquires } => {
                 let (last, blocks) = (self.name(*last), self.name(*blocks));

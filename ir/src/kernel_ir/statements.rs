@@ -1,5 +1,6 @@
 //! Statements, and the regions that they stand in.
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::target::WARP;
 
 use super::{BufferId, LoadMatrix, MbarrierId, Memory, MmaSync, RegionId, StoreMatrix, ValueId, VariableId, Wgmma};
@@ -343,22 +344,36 @@ pub struct Store {
     pub values: Vec<ValueId>,
 }
 
-/// How an element is combined with a value: in any order, since blocks come in any order.
+/// How an element is combined with a value: in any order, since threads come in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicOp {
     /// The sum; integers wrap. Sums of `f32` take subnormal numbers for zeros (PTX manual, `red`).
     Add,
-    /// The larger one; unsigned integers.
+    /// The larger one; integers.
     Max,
+    /// The smaller one; integers.
+    Min,
     /// Bitwise or; unsigned integers.
     Or,
 }
 
-/// Combines an element of a workspace with a value.
+impl AtomicOp {
+    /// Whether there is an instruction that does it to elements of a type.
+    pub const fn takes(self, element: ElementType) -> bool {
+        use ElementType::{F32, F64, I32, I64, U32, U64};
+        match self {
+            Self::Add => matches!(element, F32 | F64 | I32 | I64 | U32 | U64),
+            Self::Max | Self::Min => matches!(element, I32 | I64 | U32 | U64),
+            Self::Or => matches!(element, U32 | U64),
+        }
+    }
+}
+
+/// Combines an element in device memory with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtomicUpdate {
-    /// The workspace.
-    pub workspace: u16,
+    /// The tensor, or the workspace.
+    pub memory: Memory,
     /// Element offset; an index integer.
     pub offset: ValueId,
     /// How.

@@ -123,9 +123,12 @@ impl Run<'_> {
                 let others = (&self.workspaces, i64::from(self.kernel.signature.cluster));
                 let sees: Sees<'_> = &|other| sees(others, view, access, other);
                 for lane in 0..i64::from(lanes) {
-                    let one = match write {
-                        true => elements.write(at + lane, access, view, |copy| shared.is_over(copy, view), sees),
-                        false => elements.read(at + lane, access, view, sees),
+                    let one = match touch {
+                        Touch::Update => elements.update(at + lane),
+                        Touch::Write(_) => {
+                            elements.write(at + lane, access, view, |copy| shared.is_over(copy, view), sees)
+                        }
+                        Touch::Read => elements.read(at + lane, access, view, sees),
                     };
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }

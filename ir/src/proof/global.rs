@@ -6,6 +6,7 @@ use super::launch::Tensor;
 use super::order::{AgentId, COPIES, Time, View, both};
 use super::shared::{CopyId, Fault};
 use super::violation::Kind;
+use crate::kernel_ir::{Kernel, Memory, StatementKind};
 
 /// Who accesses a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,16 @@ impl Actor {
             Self::Copy(copy) => COPIES + copy,
         }
     }
+}
+
+/// The memory whose elements threads combine with values.
+pub(super) fn updated(kernel: &Kernel) -> Vec<Memory> {
+    let statements = kernel.regions.iter().flat_map(|region| &region.statements);
+    let memory = |kind: &StatementKind| match kind {
+        StatementKind::AtomicUpdate(update) => Some(update.memory),
+        _ => None,
+    };
+    statements.filter_map(|statement| memory(&statement.kind)).collect()
 }
 
 /// Somebody's access, and when.
@@ -61,16 +72,19 @@ pub(super) struct Elements {
     /// The copies that read elements of a tensor that is written, by element: each may be under way for itself.
     leaving: BTreeMap<i64, Vec<Access>>,
     pub written: bool,
+    /// Whether threads combine its elements with values, in any order, as often as they like: then nobody reads or
+    /// writes them otherwise.
+    pub updated: bool,
     pub alignment: u64,
 }
 
 impl Elements {
     /// The elements of a tensor; none if it spans more than `most` offsets.
-    pub fn new(tensor: &Tensor, most: u64) -> Option<Self> {
+    pub fn new(tensor: &Tensor, updated: bool, most: u64) -> Option<Self> {
         let Tensor { shape, strides, alignment, written } = tensor;
         let (written, alignment) = (*written, u64::from(*alignment));
         let (earlier, leaving) = (BTreeMap::new(), BTreeMap::new());
-        let empty = Self { first: 0, cells: Vec::new(), earlier, leaving, written, alignment };
+        let empty = Self { first: 0, cells: Vec::new(), earlier, leaving, written, updated, alignment };
         if shape.contains(&0) {
             return Some(empty);
         }
@@ -104,8 +118,11 @@ impl Elements {
 
     /// An element is read. `view` is what the agent knows, `sees` what it knows of others.
     pub fn read(&mut self, offset: i64, access: Access, view: View<'_>, sees: Sees<'_>) -> Result<(), Fault> {
-        let written = self.written;
+        let (written, updated) = (self.written, self.updated);
         let cell = self.cell(offset)?;
+        if updated {
+            return Err((Kind::Race, "terms are taken into it, and nothing orders that".to_owned()));
+        }
         if !written {
             return Ok(());
         }
@@ -156,7 +173,11 @@ impl Elements {
         let all = (offset, (i64::MIN, least))..=(offset, (i64::MAX, most));
         let abroad = self.earlier.range(all).find_map(unseen);
         let leaving = self.leaving.get(&offset).cloned().unwrap_or_default();
+        let updated = self.updated;
         let cell = self.cell(offset)?;
+        if updated {
+            return Err((Kind::Race, "terms are taken into it, and nothing orders that".to_owned()));
+        }
         if let Some(writer) = cell.writer {
             return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
         }
@@ -173,8 +194,16 @@ impl Elements {
         Ok(())
     }
 
-    /// The first element that nobody wrote.
+    /// An element is combined with a value: updates exclude each other.
+    pub fn update(&mut self, offset: i64) -> Result<(), Fault> {
+        self.cell(offset).map(|_| ())
+    }
+
+    /// The first element that nobody wrote; of what is updated, which ones are is asked of data.
     pub fn missing(&self) -> Option<i64> {
+        if self.updated {
+            return None;
+        }
         let at = self.cells.iter().position(|cell| cell.exists && cell.writer.is_none())?;
         self.written.then_some(self.first + at as i64)
     }

@@ -4,11 +4,11 @@
 //!
 //! | property | holds if |
 //! | --- | --- |
-//! | coverage | every element of every tensor that the kernel writes is written exactly once, by threads or copies |
+//! | coverage | every element of every tensor that the kernel writes is written exactly once, by threads or copies; or atomic updates alone access the tensor, and what they come to is a question of data |
 //! | bounds | every load, store and copy stays inside its tensor, buffer and slot, at an address that its width divides |
 //! | workspaces | what is zero at first is zero at the end, and every counter |
 //! | initialisation | every element that is read from a workspace was written; every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
-//! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
+//! | order | two accesses of an element by different agents, one of which writes, are ordered (below), or both are atomic updates |
 //! | progress | every wait for a phase ends, with as many arrivals and bytes as are expected, whichever agent is faster; nothing is under way at the end |
 //! | launches | what other launches may access is accessed after a wait for them, if the launch may begin before they have ended |
 //! | presence | memory of another block of a cluster is accessed after its start, and it ends after that |

@@ -187,7 +187,7 @@ impl Path<'_> {
                 }
                 StatementKind::AtomicUpdate(update) => {
                     self.matters(update.value)?;
-                    self.access(Memory::Workspace(update.workspace), update.offset, 1, maybe)?;
+                    self.access(update.memory, update.offset, 1, maybe)?;
                 }
                 StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
                     self.matters(*blocks)?;

@@ -21,7 +21,8 @@ impl Value {
             | Self::Reduce { .. }
             | Self::Fold { .. }
             | Self::Component { .. }
-            | Self::Variable(_) => self,
+            | Self::Variable(_)
+            | Self::Scatter { .. } => self,
         }
     }
 }
@@ -50,6 +51,11 @@ impl Algorithm {
                 list.extend(self.values_of(self.index_lists[indices.range()].iter().copied()));
                 list
             }
+            Value::Scatter { indices, term, .. } => {
+                let mut list = self.values_of(self.index_lists[indices.range()].iter().copied());
+                list.push(term);
+                list
+            }
             Value::Reduce { axes, body, .. } => {
                 let mut list = self.values_of_ranges(axes);
                 list.push(body);
@@ -62,6 +68,12 @@ impl Algorithm {
                 list
             }
         }
+    }
+
+    /// Whether memory says which elements of a parameter are written: it is that of a [`Value::Scatter`].
+    pub fn is_scattered(&self, parameter: u16) -> bool {
+        let mut own = self.components.iter().filter(|component| component.parameter == Some(parameter));
+        own.any(|component| matches!(self.values[component.value as usize], Value::Scatter { .. }))
     }
 
     /// Whether an index is read from memory, or a part of it.

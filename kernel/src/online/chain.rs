@@ -33,7 +33,7 @@ pub enum At {
 
 /// A reduction that follows an earlier one, m. Its parts are values of the algorithm that it was found in, added to it
 /// at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     /// The equation of m.
     pub earlier: u16,
@@ -58,7 +58,7 @@ pub struct Chain {
 }
 
 /// How partial results follow the earlier reduction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// A sum is multiplied by the correction.
     Exponential(Exponential),
@@ -133,6 +133,9 @@ pub enum NoChain {
     Other(ValueId),
     /// The exponential may be larger than 1.
     Grows(ValueId),
+    /// A multiple of the exponential is rounded to a narrower type, by more than a literal that is a number of it with
+    /// room above.
+    Narrow(ValueId),
     /// The term has too many nodes.
     TooLarge,
 }
@@ -237,6 +240,7 @@ pub fn chain(algorithm: &mut Algorithm, earlier: u16, later: u16, at: At) -> Res
         NoChain::Search(value) => NoChain::Search(written(value)),
         NoChain::Other(value) => NoChain::Other(written(value)),
         NoChain::Grows(value) => NoChain::Grows(written(value)),
+        NoChain::Narrow(value) => NoChain::Narrow(written(value)),
         other => other,
     })
 }

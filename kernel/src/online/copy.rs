@@ -128,7 +128,7 @@ impl Copy<'_> {
             Value::CompareIndex(op, a, b) => {
                 Value::CompareIndex(op, self.copied_index(a, env), self.copied_index(b, env))
             }
-            Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => {
+            Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } | Value::Scatter { .. } => {
                 self.failed.get_or_insert(NoChain::Nested(value));
                 return value;
             }

@@ -11,9 +11,10 @@ use super::key::literal;
 use super::{Correction, correction, is_exponential};
 use crate::algorithm::{Algorithm, Binary, Reduction, Unary, Value, ValueId};
 use crate::element::ElementType;
+use crate::format::Format;
 
 /// What is known of the exponential of a sum.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Exponential {
     /// It.
     pub function: Unary,
@@ -24,20 +25,35 @@ pub struct Exponential {
     /// If the argument multiplies u and takes f(m) off in one step, `fma(k, u, -f(m))` with f(x) = k·x rounded: k and
     /// u. An exponential may be above 1 then, by as much as f rounds: see [`Exponential::most_fused`].
     pub fused: Option<(ValueId, ValueId)>,
-    /// The narrower types that a `dot` rounds the exponential to.
-    pub casts: Vec<ElementType>,
+    /// The narrower types that a `dot` rounds the exponential to, or a multiple of it.
+    pub casts: Vec<Narrowed>,
+}
+
+/// A narrower type that a multiple of an exponential is rounded to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Narrowed {
+    /// The type.
+    pub to: ElementType,
+    /// By which literals the exponential is multiplied before, together: a number of that type, so that a product with
+    /// 1 is rounded to itself. 1 if there are none.
+    pub scale: f64,
 }
 
 impl Exponential {
     /// The size of k·u up to which k·u − f(m) is at most 1 where u is at most m, in that type: there f rounds by no
-    /// more. Of larger ones nothing is promised.
-    pub const fn most_fused(element: ElementType) -> f64 {
-        match element {
+    /// more. Of larger ones nothing is promised. Of a multiple that is rounded to a narrower type it is at most ½, for
+    /// which there is room in that type.
+    pub fn most_fused(&self, element: ElementType) -> f64 {
+        let most = match element {
             ElementType::F64 => (1_u64 << 53) as f64,
             _ => (1_u64 << 24) as f64,
-        }
+        };
+        if self.casts.iter().any(|cast| cast.scale != 1.0) { most / 2.0 } else { most }
     }
 }
+
+/// What an exponential may be of which a multiple is rounded: exp(½), and what it loses itself.
+const ROOM: f64 = 1.75;
 
 /// The parts of such a sum; the correction is exp(κ·(before − now)).
 pub(super) fn find(pair: &mut Pair<'_>) -> Result<(Rule, Parts), NoChain> {
@@ -49,11 +65,7 @@ pub(super) fn find(pair: &mut Pair<'_>) -> Result<(Rule, Parts), NoChain> {
         return Err(NoChain::Unread);
     }
     let (path, function, argument) = down(algorithm, (term, is_dot), now, element)?;
-    let narrow = |step: &ValueId| {
-        let ty = algorithm.types[*step as usize];
-        (ty != element).then_some(ty)
-    };
-    let casts = path.iter().filter_map(narrow).collect();
+    let casts = narrowed(algorithm, &path, (now, element))?;
     let with = Value::Variable(before);
     let at_before = Swap { algorithm, u: &pair.key, axis, with }.value(argument).map_err(NoChain::Other)?;
     let at_before = rounded_alike(algorithm, at_before);
@@ -69,14 +81,14 @@ pub(super) fn find(pair: &mut Pair<'_>) -> Result<(Rule, Parts), NoChain> {
 }
 
 /// Down a product to the exponential in it: the operations on the way, the exponential, its argument. A `dot` may round
-/// the exponential itself, which is at most 1, to the type of a factor.
+/// the exponential, which is at most 1, to the type of a factor: itself, or multiplied by literals ([`narrowed`]).
 fn down(
     algorithm: &Algorithm,
     (term, is_dot): (ValueId, bool),
     now: u32,
     element: ElementType,
 ) -> Result<(Vec<ValueId>, Unary, ValueId), NoChain> {
-    let (mut at, mut path, mut is_cast) = (term, Vec::new(), false);
+    let (mut at, mut path) = (term, Vec::new());
     loop {
         let depends = |v: ValueId| mentions(algorithm, v, now);
         let ty = |v: ValueId| algorithm.types[v as usize];
@@ -85,11 +97,9 @@ fn down(
                 return Ok((path, function, argument));
             }
             Value::Cast(a) if is_dot && ty(at).is_float() && ty(a).is_float() => {
-                is_cast = true;
                 path.push(at);
                 a
             }
-            _ if is_cast => return Err(NoChain::Shape(at)),
             Value::Unary(Unary::Neg, a) => {
                 path.push(at);
                 a
@@ -104,10 +114,49 @@ fn down(
             }
             _ => return Err(NoChain::Shape(at)),
         };
-        if !is_cast && ty(at) != element {
+        // Nothing is computed in a narrower type.
+        if ty(at) != element && !matches!(algorithm.values[at as usize], Value::Cast(_)) {
             return Err(NoChain::Shape(at));
         }
     }
+}
+
+/// The types that a multiple of the exponential is rounded to on this way. What it is multiplied by before is a literal
+/// of that type, so that what is rounded is as exact as the exponential itself; and it leaves room, so that nothing
+/// saturates.
+fn narrowed(
+    algorithm: &Algorithm,
+    path: &[ValueId],
+    (now, element): (u32, ElementType),
+) -> Result<Vec<Narrowed>, NoChain> {
+    let (mut found, mut scale) = (Vec::new(), Some(1.0_f64));
+    // From the exponential on.
+    for &step in path.iter().rev() {
+        let to = algorithm.types[step as usize];
+        let by = |value: ValueId| literal(algorithm, value);
+        scale = match algorithm.values[step as usize] {
+            Value::Unary(Unary::Neg, _) => scale.map(|scale| -scale),
+            Value::Binary(Binary::Mul, a, b) => {
+                scale.zip(by(if mentions(algorithm, a, now) { b } else { a })).map(|(scale, by)| scale * by)
+            }
+            Value::Binary(Binary::Div, _, b) => scale.zip(by(b)).map(|(scale, by)| scale / by),
+            _ => scale,
+        };
+        if to == element {
+            continue;
+        }
+        let is_of = |scale: &f64| {
+            Format::of(to).is_some_and(|format| {
+                let size = scale.abs();
+                let is_one = size == 1.0;
+                let has_room = size * ROOM <= format.value(format.largest());
+                size > 0.0 && format.value(format.from_f64(size)) == size && (is_one || has_room)
+            })
+        };
+        let scale = scale.filter(is_of).ok_or(NoChain::Narrow(step))?.abs();
+        found.push(Narrowed { to, scale });
+    }
+    Ok(found)
 }
 
 /// What the exponential of a product is multiplied with: the same product with 1 in its place.

@@ -80,7 +80,9 @@ pub(super) fn key(algorithm: &Algorithm, value: ValueId, names: &[(AxisId, Strin
         Value::Cast(a) => format!("({ty} {})", of(a)),
         node @ (Value::Literal(_) | Value::Scalar(_) | Value::Variable(_)) => format!("({ty} {node:?})"),
         // The same only as itself: its own axes have names that nothing else has.
-        Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => format!("(#{value} {names:?})"),
+        Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } | Value::Scatter { .. } => {
+            format!("(#{value} {names:?})")
+        }
     }
 }
 

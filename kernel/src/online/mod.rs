@@ -37,7 +37,7 @@ mod tests;
 
 pub use chain::{At, Chain, NoChain, Rule, chain, chain_of, earlier_ones};
 pub use copy::{push, replaced};
-pub use exponential::Exponential;
+pub use exponential::{Exponential, Narrowed};
 pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
 pub use moved::{Moved, moved};
 pub use refuted::{Refuted, refuted};
@@ -73,8 +73,8 @@ pub struct Loss {
 /// | arguments, the same; those of corrections add up to less than D | 2 | a·D·u |
 ///
 /// An approximate exponential loses up to 2·u times its argument as well, and arguments add up to 2·D at most. A `dot`
-/// that rounds exponentials to a narrower type loses half a unit of that twice, or what is below its least normal
-/// number; beside what its additions lose: [`crate::dot::loss`].
+/// that rounds multiples of exponentials to a narrower type loses half a unit of that twice, or what is below its least
+/// normal number, of that multiple; beside what its additions lose: [`crate::dot::loss`].
 pub fn loss(chain: &Exponential, element: ElementType, terms: u64) -> Option<Loss> {
     let (unit, reach, least) = match element {
         ElementType::F32 => (power(-24), 104.0, f64::from(f32::MIN_POSITIVE)),
@@ -91,10 +91,10 @@ pub fn loss(chain: &Exponential, element: ElementType, terms: u64) -> Option<Los
     let arguments = 2.0 * reach * (scales * unit + bound.input);
     let mut all = changes * (each + 2.0 * unit) + 2.0 * (each + steps * unit) + arguments;
     let mut underflow = (n + 1.0) * least;
-    for narrow in &chain.casts {
-        let format = Format::of(*narrow)?;
+    for Narrowed { to, scale } in &chain.casts {
+        let format = Format::of(*to)?;
         all += 2.0 * format.unit_roundoff();
-        underflow += 2.0 * power(format.least_exponent());
+        underflow += 2.0 * power(format.least_exponent()) / scale;
     }
     Some(Loss { relative: all.exp_m1(), underflow })
 }

@@ -1,12 +1,13 @@
 //! What kernels compute, against the definition: means and moments in exact rationals, choices by enumeration of short
-//! lists and of all ways to take them in, and roundings of sums of squares in random orders.
+//! lists and of all ways to take them in, and roundings of sums of squares and of exponentials in random orders.
 
 use super::tests::{Point, Random, Rational, Terms, X};
-use super::{At, Chain, NoChain, Rule, Why, chain, moments, squares_loss};
+use super::{At, Chain, Exponential, Narrowed, NoChain, Rule, Why, chain, loss, moments, squares_loss};
 use crate::algorithm::{
     Algorithm, Binary, Compare, Component, Equation, Order, Reduction, Run, Source, Unary, Value, ValueId,
 };
-use crate::element::ElementType::{Bool, F32, U32};
+use crate::element::ElementType::{Bool, E4m3, E5m2, F16, F32, U32};
+use crate::format::Format;
 
 /// A polynomial's value, from sums of powers of the differences: Σₖ cₖ·Σᵢ C(k, i)·Mᵢ·eᵏ⁻ⁱ.
 fn moved(coefficients: &[Rational], sums: &[Rational], e: Rational) -> Option<Rational> {
@@ -475,4 +476,46 @@ fn roundings_of_squares_are_bounded() {
         }
     }
     assert!(closest > 0.02, "{closest}");
+}
+
+/// One pass over multiples of exponentials that are rounded to a narrower type, by random blocks, against the sums of
+/// these multiples with the last extreme. What is promised is needed: nothing less than the part of underflow would do.
+#[test]
+fn roundings_of_narrowed_multiples_are_bounded() {
+    let mut random = Random(11);
+    for (to, scale) in [(E4m3, 1.0), (E4m3, 256.0), (E4m3, 0.015625), (E5m2, 1.0), (E5m2, 20480.0), (F16, 32768.0)] {
+        let format = Format::of(to).expect("a format");
+        let rounded = |x: f32| format.value(format.from_f64(x.into())) as f32;
+        let casts = vec![Narrowed { to, scale }];
+        let of = Exponential { function: Unary::Exp, steps: 3, scales: 1, fused: None, casts };
+        let (mut most, mut beyond) = (0.0_f64, 0_u32);
+        for _ in 0..500 {
+            let n = 1 + random.below(40) as usize;
+            let spread = [1.0, 8.0, 30.0][random.below(3) as usize];
+            let mut draw = || (random.below(2001) as f32 / 1000.0 - 1.0) * spread;
+            // Terms whose score is far below that of the others have the weight.
+            let terms: Vec<(f32, f32)> =
+                (0..n).map(|_| draw()).map(|u| (u, if u < 0.0 { 512.0 } else { 0.5 })).collect();
+            let (mut m, mut sum) = (f32::NEG_INFINITY, 0.0_f32);
+            let mut rest = &terms[..];
+            while !rest.is_empty() {
+                let (block, after) = rest.split_at(1 + random.below(rest.len() as u64) as usize);
+                let last = block.iter().fold(m, |m, term| m.max(term.0));
+                sum *= if m == f32::NEG_INFINITY { 1.0 } else { (m - last).exp() };
+                sum += block.iter().map(|(u, y)| rounded(scale as f32 * (u - last).exp()) * y).sum::<f32>();
+                (m, rest) = (last, after);
+            }
+            let exact = |(u, y): &(f32, f32)| scale * (f64::from(*u) - f64::from(m)).exp() * f64::from(*y);
+            let size: f64 = terms.iter().map(exact).sum();
+            let weights: f64 = terms.iter().map(|term| scale * f64::from(term.1)).sum();
+            let loss = loss(&of, F32, n as u64).expect("a type");
+            let off = (f64::from(sum) - size).abs();
+            let bound = loss.relative * size + loss.underflow * weights;
+            assert!(off <= bound, "{to} {scale}: {off} of {bound} for {terms:?}");
+            most = most.max(off / bound);
+            beyond += u32::from(off > loss.relative * size);
+        }
+        assert!(most > 0.01, "{to} {scale}: {most}");
+        assert!(beyond > 0 || to != E4m3 || scale > 1.0, "{to} {scale}: underflow is never needed");
+    }
 }

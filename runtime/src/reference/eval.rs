@@ -81,7 +81,7 @@ pub(super) enum Places {
 }
 
 impl Places {
-    fn at(&self, point: usize) -> i64 {
+    pub(super) fn at(&self, point: usize) -> i64 {
         match self {
             Self::Uniform(v) => *v,
             Self::Affine(start, step) => start + step * point as i64,
@@ -193,6 +193,7 @@ impl Evaluator<'_> {
                 let all = self.value(fold, scope, active)?;
                 all.get(usize::from(component)).cloned().ok_or("a fold has no such component")?
             }
+            Value::Scatter { .. } => return Err("a scatter that is no equation of its own".to_owned()),
             Value::Variable(number) => {
                 let variable = scope.variables.get(number as usize).cloned().flatten();
                 (*variable.ok_or("a fold variable outside its fold")?).clone()

@@ -248,7 +248,7 @@ impl Evaluator<'_> {
                 Value::Binary(_, a, b) | Value::Compare(_, a, b) => open.extend([a, b]),
                 Value::Fma(a, b, c) | Value::Select(a, b, c) => open.extend([a, b, c]),
                 Value::Read { or, .. } => open.extend(or),
-                Value::Reduce { body, .. } => open.push(body),
+                Value::Reduce { body, .. } | Value::Scatter { term: body, .. } => open.push(body),
                 Value::Component { fold, .. } => open.push(fold),
                 Value::Fold { states, .. } => {
                     let states = self.algorithm.folds.get(states.range()).ok_or("a malformed fold")?;

@@ -10,6 +10,7 @@
 //! | [`sum`], [`prod`] | float sums and products of free order, and their error bounds |
 //! | [`winner`] | `argmax` and `argmin` |
 //! | [`fold`] | the general reduction |
+//! | [`scatter`] | terms whose places memory gives |
 //! | [`scope`] | where expressions are evaluated, and what does not depend on that |
 //! | [`eval`], [`steps`] | expressions, and how reductions run |
 //! | [`report`] | the result, and comparing a tensor with it |
@@ -23,6 +24,7 @@ mod math;
 mod prod;
 mod reduce;
 mod report;
+mod scatter;
 mod scope;
 mod steps;
 mod sum;
@@ -241,15 +243,21 @@ impl Evaluator<'_> {
         }
         let elements = rules::elements(&shape).ok().filter(|&n| n <= MOST_ELEMENTS);
         elements.ok_or_else(|| format!("a tensor of shape {shape:?} is too large to be evaluated on the host"))?;
+        let scatter = self.scatter_of(equation);
         let types = components.iter().map(|c| self.algorithm.types.get(c.value as usize).copied());
-        let empty: Vec<Column> =
+        let mut empty: Vec<Column> =
             types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
+        // Where each term belongs.
+        empty.extend(scatter.is_some().then(|| Column::Int(Vec::new())));
         let elements = shape.iter().product::<i64>().unsigned_abs();
         self.work
             .take(elements)
             .map_err(|limit| format!("with {} there are {elements} elements to evaluate; {limit}", self.sizes()))?;
         if shape.contains(&0) {
             // Nothing is evaluated: what the value reads may not exist either.
+            if let (Some(scatter), [terms, offsets]) = (&scatter, &empty[..]) {
+                return Ok(vec![self.taken_in(scatter, [terms, offsets])?]);
+            }
             let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: None };
             return Ok(empty.into_iter().map(values).collect());
         }
@@ -269,6 +277,11 @@ impl Evaluator<'_> {
                     row /= extent;
                 }
                 scope.run(last, lower[axes.len() - 1] + start as i64, points);
+            }
+            if let Some(scatter) = &scatter {
+                let placed = self.placed(scatter, &scope, points)?;
+                columns.iter_mut().zip(&placed).for_each(|(column, part)| column.append(part, points));
+                return Ok(());
             }
             let values: Vec<_> =
                 components.iter().map(|c| self.value(c.value, &scope, None)).collect::<Result<_, String>>()?;
@@ -312,6 +325,9 @@ impl Evaluator<'_> {
                 let all = missing.get_or_insert_with(|| Missing { at: vec![false; rows * inner], why: why.clone() });
                 all.at[*at] = true;
             }
+        }
+        if let (Some(scatter), [terms, offsets]) = (&scatter, &columns[..]) {
+            return Ok(vec![self.taken_in(scatter, [terms, offsets])?]);
         }
         let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: missing.clone() };
         Ok(columns.into_iter().map(values).collect())

@@ -247,6 +247,10 @@ impl Free {
             }
             Value::Component { fold, .. } => self.value(fold),
             Value::Variable(number) => self.variable(number),
+            Value::Scatter { indices, term, .. } => {
+                let list = algorithm.index_lists.get(indices.range()).unwrap_or_default();
+                list.iter().fold(self.value(term), |set, &i| set | self.index(i))
+            }
         }
     }
 
@@ -291,6 +295,11 @@ pub(super) fn depth(algorithm: &Algorithm) -> usize {
                     let read = algorithm.index_lists.get(run.range()).unwrap_or_default();
                     let deepest = read.iter().map(|&i| at(&indices, i)).max().unwrap_or(0);
                     deepest.max(or.map_or(0, |o| at(&values, o)))
+                }
+                Value::Scatter { indices: run, term, .. } => {
+                    let places = algorithm.index_lists.get(run.range()).unwrap_or_default();
+                    let deepest = places.iter().map(|&i| at(&indices, i)).max().unwrap_or(0);
+                    deepest.max(at(&values, term))
                 }
                 Value::Reduce { axes, body, .. } => at(&values, body).max(range(list(axes))),
                 Value::Fold { axes, states } => {

@@ -3,7 +3,7 @@
 
 use tilewright_kernel::algorithm::{AxisId, Binary, Order, Reduction, Run, Value, ValueId};
 use tilewright_kernel::dot;
-use tilewright_kernel::online::{Chain, Exponential};
+use tilewright_kernel::online::Chain;
 
 use super::column::{Column, joint, map2, pick};
 use super::eval::{BLOCK, Eval, Evaluator, Single};
@@ -161,8 +161,8 @@ impl Evaluator<'_> {
                 if set.nan || set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
             };
             let mut weights: Vec<f64> = (0..weights.len()).map(most).collect();
-            if let Some((k, u)) = chain.exponential().and_then(|exponential| exponential.fused) {
-                let limit = Exponential::most_fused(self.element(u));
+            if let Some((exponential, (k, u))) = chain.exponential().and_then(|own| Some((own, own.fused?))) {
+                let limit = exponential.most_fused(self.element(u));
                 let (k, u) = (self.one(k, scope, active)?, self.one(u, scope, active)?);
                 let size = |column: &Column, i: usize| {
                     let set = column.interval(i);

@@ -29,7 +29,7 @@ pub use family::Family;
 pub use integers::Integers;
 pub use linear::System;
 pub use magnitude::{absolute, grows};
-pub use range::{bound, collapse, interval};
+pub use range::{bound, collapse, collapsed, interval};
 pub use search::{Budget, Search};
 
 /// The answer to "does this hold for every admissible size?".

@@ -100,8 +100,50 @@ fn from_term(term: &Term) -> Expr {
 }
 
 /// A literal that `e` is never above (or, if not `upper`, never below), term by term; `end` gives those of variables.
+///
+/// Where a term has no bound of its own, but is a part of a quotient that outweighs it, quotients are taken for
+/// fractions: of ⌈(128 − m)/128⌉ = ⌊(127·m + 127)/128⌋ − m + 1 what is left is (127 − m)/128 + 1.
 pub fn bound(e: &Expr, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
-    if e.is_unknown() { None } else { bound_of(e.terms().iter(), upper, end) }
+    if e.is_unknown() {
+        return None;
+    }
+    bound_of(e.terms().iter(), upper, end).or_else(|| bound_of_fractions(e, upper, end))
+}
+
+/// The same, where a quotient by a literal is at most a fraction, and more than that less 1.
+fn bound_of_fractions(e: &Expr, upper: bool, end: &dyn Fn(Var, bool) -> Option<i128>) -> Option<i128> {
+    let terms = e.terms();
+    // What is a factor of all terms: of D·⌈(128 − m)/128⌉, D.
+    let is_common = |atom: &&Atom| terms.iter().all(|term| term.atoms.contains(atom));
+    if let Some(common) = terms.first().filter(|_| terms.len() > 1).and_then(|t| t.atoms.iter().find(is_common)) {
+        let without = |term: &Term| {
+            let at = term.atoms.iter().position(|atom| atom == common)?;
+            let atoms: Vec<Atom> = [&term.atoms[..at], &term.atoms[at + 1..]].concat();
+            Some(Expr::from_atoms(&atoms).scale(term.coefficient))
+        };
+        let rest = terms.iter().try_fold(Expr::constant(0), |sum, term| Some(sum.add(&without(term)?)))?;
+        let rest = bound(&rest, upper, end)?;
+        let factor = atom_bound(common, upper == (rest >= 0), end)?;
+        return (atom_bound(common, false, end)? >= 0).then(|| rest.checked_mul(factor)).flatten();
+    }
+    terms.iter().find_map(|term| {
+        let [Atom::Quotient { of, by }] = &term.atoms[..] else { return None };
+        let by = by.as_constant().filter(|by| *by > 0)?;
+        // Only if something cancels: a term of the dividend stands beside the quotient.
+        let is_beside = |part: &Term| !part.atoms.is_empty() && terms.iter().any(|t| t.atoms == part.atoms);
+        if !of.terms().iter().any(is_beside) {
+            return None;
+        }
+        let others = terms.iter().filter(|t| !std::ptr::eq(*t, term));
+        let times = others.fold(of.scale(term.coefficient), |sum, t| sum.add(&from_term(t).scale(by)));
+        if times.is_unknown() {
+            return None;
+        }
+        // What the quotient is less than the fraction, at most.
+        let rest = if upper == (term.coefficient >= 0) { 0 } else { term.coefficient.checked_mul(by - 1)? };
+        let most = bound_of(times.terms().iter(), upper, end)?.checked_sub(rest)?;
+        Some(if upper { most.div_euclid(by) } else { -(-most).div_euclid(by) })
+    })
 }
 
 /// The same of some terms.
@@ -160,6 +202,52 @@ pub fn interval(e: &Expr, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The extent of `split i by 128` of an axis that ends where 128 elements or the tensor do.
+    #[test]
+    fn a_quotient_outweighs_what_stands_beside_it() {
+        let m = Expr::var(0).positive();
+        let whole = Expr::constant(128).sub(&m);
+        let blocks = whole.add(&Expr::constant(127)).floor_div(&Expr::constant(128));
+        let end = |_: Var, upper: bool| (!upper).then_some(-1000);
+        assert_eq!(bound(&blocks, true, &end), Some(1), "{blocks:?}");
+        assert_eq!(bound(&blocks.scale(-1), false, &end), Some(-1));
+        assert_eq!(bound(&blocks, false, &end), None);
+        // Times a size, of which 0 to 9 are tried.
+        let sized = |v: Var, upper: bool| if v == 1 { Some(if upper { 9 } else { 0 }) } else { end(v, upper) };
+        assert_eq!(bound(&blocks.mul(&Expr::var(1)), true, &sized), Some(9));
+        assert_eq!(bound(&blocks.mul(&Expr::var(1)), false, &sized), None);
+        // What is too large to be written down has no bound.
+        assert_eq!(bound(&blocks.scale(1 << 120), true, &end), None);
+        // Without it beside, nothing outweighs.
+        assert_eq!(bound(&m.scale(127).floor_div(&Expr::constant(128)), true, &end), None);
+    }
+
+    /// Fractions bound what has bounds of its own as well, at every point.
+    #[test]
+    fn fractions_are_bounds() {
+        let end = |_: Var, upper: bool| Some(if upper { 9 } else { -9 });
+        let mut found = [0; 2];
+        for (a, b, c, by) in
+            (-4..=4).flat_map(|a| (-4..=4).flat_map(move |b| (-4..=4).map(move |c| (a, b, c, a * a + 2))))
+        {
+            let v = Expr::var(0);
+            let quotient = v.scale(b).add(&Expr::constant(c)).floor_div(&Expr::constant(by));
+            let e = v.scale(a).add(&quotient.scale(if c > 0 { 3 } else { -2 }));
+            // Alone, and times a size.
+            let sized = |v: Var, upper: bool| if v == 1 { Some(if upper { 3 } else { 0 }) } else { end(v, upper) };
+            for (upper, times) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
+                let e = if times == 1 { e.mul(&Expr::var(1)) } else { e.clone() };
+                let Some(bound) = bound_of_fractions(&e, upper, &sized) else { continue };
+                found[times] += 1;
+                for (at, size) in (-9..=9).flat_map(|at| (0..=3).map(move |size| (at, size))) {
+                    let value = e.eval(&[at, size]).unwrap();
+                    assert!(if upper { value <= bound } else { value >= bound }, "{e:?} at {at}: {value}, {bound}");
+                }
+            }
+        }
+        assert!(found[0] > 500 && found[1] > 500, "{found:?}");
+    }
 
     /// Random expressions with nested quotients and maxima: what is decided is the same at every point, and both bounds
     /// hold there.

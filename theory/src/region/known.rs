@@ -361,7 +361,8 @@ impl<'a> Known<'a> {
         // others.
         let whole = self.literal_loops(&vars, BOUND_POINTS);
         let Some(loops) = whole.clone().or_else(|| self.periods(&count, &vars)) else { return most.clone() };
-        let whole = whole.unwrap_or_else(|| loops.iter().filter(|l| self.has_literal_extent(**l)).copied().collect());
+        let is_whole = |l: &&(Var, i128)| self.is_loop_of(l.0, &Expr::constant(l.1));
+        let whole = whole.unwrap_or_else(|| loops.iter().filter(is_whole).copied().collect());
         let within = self.rows_within(&whole, true);
         let mut best: Option<i128> = None;
         each_point(&loops, |values| {
@@ -382,10 +383,9 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether a loop outside has so many iterations.
-    fn has_literal_extent(&self, (var, iterations): (Var, i128)) -> bool {
-        let is_own = |l: &&(Var, Expr)| l.0 == var && l.1.as_constant() == Some(iterations);
-        self.outside.iter().any(|l| is_own(&l))
+    /// Whether a variable is a loop outside that has so many iterations.
+    pub fn is_loop_of(&self, var: Var, iterations: &Expr) -> bool {
+        self.outside.iter().any(|l| l.0 == var && l.1 == *iterations)
     }
 
     /// One period of each loop outside in which an expression repeats itself; none if it does not.

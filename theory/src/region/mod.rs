@@ -27,6 +27,7 @@
 //!   whatever the factor.
 //! - *Bounds* are the largest extents over the iterations of the loops outside: all of them if they are few, else one
 //!   period, else ⌊(r + width) / d⌋ + 1 for the largest remainder r that a start can leave.
+//! - *Equal requests* (`same`): loops inside that run as often may trade names; what is the same then is one request.
 //! - *Several requests* (`part`): hulls of what overlaps or lies side by side, groups of their own for what is apart.
 //! - *Digits side by side*: two digits of f are as good as two loops where f takes whole blocks of both.
 //!
@@ -38,6 +39,7 @@
 //! | --- | --- |
 //! | `digit`, `form`, `run` | an index as digits; the run of its values; arithmetic of runs |
 //! | `limit` | ends of axes as limits on sums of loops |
+//! | `same` | which requests ask for the same |
 //! | `part`, `group` | what requests ask for, together; its coordinates and members |
 //! | `known` | what is known of dimensions and of loops outside |
 //! | `interval` | the intervals that an instance of a staged copy holds |
@@ -50,10 +52,13 @@ mod known;
 mod limit;
 mod part;
 mod run;
+mod same;
 #[cfg(test)]
 mod tests;
 
-use crate::extent::{Expr, Facts, Var};
+use std::borrow::Cow;
+
+use crate::extent::{Expr, Facts, Var, collapsed};
 
 pub use interval::{Inner, Inside, Interval, NotATile, Sum};
 pub use run::Fit;
@@ -164,7 +169,7 @@ pub fn of_as(
     facts: &Facts,
     way: Realisation,
 ) -> Result<Region, NotATile> {
-    Parts::new(requests, loops, domain, facts)?.realise(way)
+    Parts::new(requests, loops, domain, facts, way != Realisation::Cover)?.realise(way)
 }
 
 /// What requests ask for, put together, before it is laid out.
@@ -173,10 +178,12 @@ pub struct Parts<'a> {
     parts: Vec<part::Part>,
     domain: Vec<(Expr, Expr)>,
     known: known::Known<'a>,
+    has_runs: bool,
 }
 
 impl<'a> Parts<'a> {
-    /// The parts of the region of a tensor, as of [`of`].
+    /// The parts of the region of a tensor, as of [`of`]. Whether runs in row-major order are looked for that its boxes
+    /// do not need: without them [`Realisation::Cover`] alone can be asked for.
     ///
     /// # Errors
     /// See [`NotATile`].
@@ -185,32 +192,38 @@ impl<'a> Parts<'a> {
         loops: &Loops,
         domain: &[(Expr, Expr)],
         facts: &'a Facts,
+        has_runs: bool,
     ) -> Result<Self, NotATile> {
         let known = known::Known::new(loops, facts);
         let domain: Vec<(Expr, Expr)> =
             domain.iter().map(|(low, end)| (facts.normal(low), facts.normal(end))).collect();
-        let shape = part::Shape { domain: &domain };
-        let mut around = Around { known: &known, found: Vec::new() };
-        let mut parts = Vec::with_capacity(requests.len());
-        for (number, request) in requests.iter().enumerate() {
+        for request in requests {
             if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
                 return Err(NotATile::Unlisted(var));
             }
-            // An element that is read several times is asked for once.
-            let first = requests[..number].iter().position(|other| other == request);
-            let same = |(part, _): &&mut (part::Part, known::Known<'_>)| part.requests.first() == first.as_ref();
-            if let Some((part, _)) = parts.iter_mut().find(same).filter(|_| first.is_some()) {
-                part.requests.push(number);
-                part.plain.iter_mut().for_each(|plain| plain.requests.push(number));
-                continue;
+        }
+        let requests: Vec<Cow<'_, Request>> = requests.iter().map(|request| decided(request, &known)).collect();
+        // Each with the requests that ask for the same.
+        let mut asked: Vec<Vec<usize>> = Vec::new();
+        for (number, request) in requests.iter().enumerate() {
+            match asked.iter_mut().find(|same| same::is_same(&requests[same[0]], request, &known)) {
+                Some(same) => same.push(number),
+                None => asked.push(vec![number]),
             }
+        }
+        let is_one = asked.len() == 1;
+        let shape = part::Shape { domain: &domain, has_runs: has_runs || !is_one };
+        let mut around = Around { known: &known, found: Vec::new() };
+        let mut parts = Vec::with_capacity(asked.len());
+        for same in asked {
+            let request = &requests[same[0]];
             let mut read = |conditions: &[Expr]| {
                 let (limits, known) = around.limits(&request.axes, conditions);
-                (part::Part::new(number, request, &limits, shape, &known), known)
+                (part::Part::new(same.clone(), request, &limits, shape, &known), known)
             };
             let (mut part, own) = read(&request.conditions);
             // Without its conditions it is asked for beside others alone.
-            if !request.conditions.is_empty() && requests.len() > 1 {
+            if !request.conditions.is_empty() && !is_one {
                 part.plain = Some(Box::new(read(&[]).0));
             }
             parts.push((part, own));
@@ -221,7 +234,7 @@ impl<'a> Parts<'a> {
             rows.keep_common(own, all.is_empty());
             all.push(part);
         }
-        Ok(Self { parts: part::gather(all, &rows), known: rows, domain })
+        Ok(Self { parts: part::gather(all, &rows), known: rows, domain, has_runs })
     }
 
     /// The region in a realisation.
@@ -230,10 +243,22 @@ impl<'a> Parts<'a> {
     /// [`NotATile::NotFlat`] if it has no such.
     pub fn realise(&self, way: Realisation) -> Result<Region, NotATile> {
         // The proofs for one realisation are not counted for another.
-        let (shape, known) = (part::Shape { domain: &self.domain }, self.known.clone());
+        debug_assert!(self.has_runs || way == Realisation::Cover, "runs were not looked for");
+        let (shape, known) = (part::Shape { domain: &self.domain, has_runs: self.has_runs }, self.known.clone());
         let groups = self.parts.iter().map(|part| part.realise(way, shape, &known)).collect::<Option<Vec<_>>>();
         groups.map(|groups| Region { groups }).ok_or(NotATile::NotFlat)
     }
+}
+
+/// A request whose quotients are decided that the loops inside decide by how many iterations they have.
+fn decided<'r>(request: &'r Request, known: &known::Known<'_>) -> Cow<'r, Request> {
+    let range = |v: Var| known.inside(v)?.as_constant().filter(|n| *n > 0).map(|n| (0, n - 1));
+    let found: Vec<Option<Expr>> = request.indices.iter().map(|e| collapsed(e, &range)).collect();
+    if found.iter().all(Option::is_none) {
+        return Cow::Borrowed(request);
+    }
+    let indices = found.into_iter().zip(&request.indices).map(|(found, e)| found.unwrap_or_else(|| e.clone()));
+    Cow::Owned(Request { indices: indices.collect(), ..request.clone() })
 }
 
 /// What ends of axes and conditions around reads say of the loops: most reads have the same.

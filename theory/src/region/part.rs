@@ -9,7 +9,7 @@
 //! request shares a hull only as what it would ask for without its conditions.
 
 use super::Request;
-use super::form::{Limits, Source, Values};
+use super::form::{Limits, Values};
 use super::known::Known;
 use super::run::{Fit, Run};
 use crate::extent::{Expr, Family};
@@ -59,6 +59,8 @@ fn volume(counts: impl Iterator<Item = Option<i128>>) -> Option<i128> {
 pub(super) struct Shape<'a> {
     /// The first index and the one after the last, for each dimension.
     pub domain: &'a [(Expr, Expr)],
+    /// Whether runs in row-major order are looked for where the boxes need none.
+    pub has_runs: bool,
 }
 
 impl Shape<'_> {
@@ -96,8 +98,8 @@ impl Member {
 }
 
 impl Part {
-    /// What one request asks for.
-    pub fn new(number: usize, request: &Request, limits: &Limits, shape: Shape<'_>, known: &Known<'_>) -> Self {
+    /// What one request asks for, and others of these numbers do.
+    pub fn new(requests: Vec<usize>, request: &Request, limits: &Limits, shape: Shape<'_>, known: &Known<'_>) -> Self {
         let indices: Vec<Expr> = request.indices.iter().map(|e| known.facts.normal(e)).collect();
         let mut values: Vec<Values> = Vec::with_capacity(indices.len());
         for (index, (low, end)) in indices.iter().zip(shape.domain) {
@@ -116,28 +118,18 @@ impl Part {
             values.push(found);
         }
         let rank = indices.len();
-        let mut flats = Vec::new();
-        for span in (0..rank).flat_map(|first| (first + 1..rank).map(move |last| (first, last))) {
-            // Flat over dimensions that stand still is no different.
-            if values[span.0].run.is_point() && values[span.0].sources.is_empty() {
-                continue;
-            }
-            let Ok(found) = limits.values(&shape.number(span, &|d| indices[d].clone()), known) else { continue };
-            let last = shape.elements(span).sub(&one());
-            let run = found.run.clip(Some(&Expr::constant(0)), Some(&last), known).literal_step(known);
-            if run.fit == Fit::Exact && !run.is_unknown() {
-                flats.push((span, run));
-            }
-        }
         let mut live = limits.live.clone();
         live.extend(values.iter().flat_map(|v| v.run.rows(known)));
         live.sort();
         live.dedup();
-        let sources: Vec<Vec<Source>> = values.iter_mut().map(|v| std::mem::take(&mut v.sources)).collect();
-        let tied = |a: usize, b: usize| limits.ties(&sources[a], &sources[b], known);
+        let tied = |a: usize, b: usize| limits.ties(&values[a].sources, &values[b].sources, known);
         let independent = (0..rank).all(|a| (0..a).all(|b| !tied(a, b)));
         let mut exact = independent && values.iter().all(|v| v.run.fit == Fit::Exact);
-        let boxes: Vec<Run> = values.into_iter().map(|v| v.run).collect();
+        let mut flats = match shape.has_runs || !exact {
+            true => flats(&indices, (&values, independent), limits, shape, known),
+            false => Vec::new(),
+        };
+        let boxes: Vec<Run> = values.iter().map(|v| v.run.clone()).collect();
         let mut member = Member { boxes: boxes.clone(), number: None, exact, live: live.clone() };
         if !exact {
             // A run of the fused value says which elements of the box are meant: in the tensor's own row-major order,
@@ -172,7 +164,7 @@ impl Part {
         // Of equal ones the longest is taken.
         flats.sort_by_key(|((first, last), _)| first.abs_diff(*last));
         flats.reverse();
-        Self { requests: vec![number], boxes, flats, exact, live, members: vec![member], plain: None }
+        Self { requests, boxes, flats, exact, live, members: vec![member], plain: None }
     }
 
     /// The smallest number of static elements, if it is known at compile time.
@@ -266,6 +258,39 @@ impl Part {
         };
         Some((joined, share))
     }
+}
+
+/// The runs in row-major order, over neighbouring dimensions, that are all of what is asked for, and no more.
+fn flats(
+    indices: &[Expr],
+    (values, independent): (&[Values], bool),
+    limits: &Limits,
+    shape: Shape<'_>,
+    known: &Known<'_>,
+) -> Vec<((usize, usize), Run)> {
+    let rank = indices.len();
+    // Of dimensions that have nothing to do with each other, several rows that are shorter than those of the tensor are
+    // no run.
+    let is_short = |d: usize| {
+        let run = &values[d].run;
+        let most = run.most.as_constant().filter(|most| *most > 1 && run.step == one());
+        most.is_some_and(|most| known.facts.upper_bound(&shape.size(d)).is_none_or(|size| size > most))
+    };
+    let is_broken = |(first, last): (usize, usize)| (first..last).any(|d| !values[d].run.is_point() && is_short(d + 1));
+    let mut flats = Vec::new();
+    for span in (0..rank).flat_map(|first| (first + 1..rank).map(move |last| (first, last))) {
+        // Flat over dimensions that stand still is no different.
+        if values[span.0].run.is_point() && values[span.0].sources.is_empty() || independent && is_broken(span) {
+            continue;
+        }
+        let Ok(found) = limits.values(&shape.number(span, &|d| indices[d].clone()), known) else { continue };
+        let last = shape.elements(span).sub(&one());
+        let run = found.run.clip(Some(&Expr::constant(0)), Some(&last), known).literal_step(known);
+        if run.fit == Fit::Exact && !run.is_unknown() {
+            flats.push((span, run));
+        }
+    }
+    flats
 }
 
 /// Neighbouring dimensions that are digits of something, and what each digit counts.

@@ -28,6 +28,12 @@ pub enum Index {
 }
 
 impl Index {
+    /// The tensors that are read in it.
+    pub fn tensors(&self) -> Vec<&str> {
+        let own = if let Self::Gather(name, ..) = self { Some(name.as_str()) } else { None };
+        own.into_iter().chain(self.parts().iter().flat_map(Self::tensors)).collect()
+    }
+
     /// The indices directly inside.
     pub fn parts(&self) -> &[Self] {
         match self {
@@ -391,10 +397,7 @@ impl Expr {
                 found.push(name.as_str());
             }
             while let Some(index) = inside.pop() {
-                if let Index::Gather(name, ..) = index {
-                    found.push(name);
-                }
-                inside.extend(index.parts());
+                found.extend(index.tensors());
             }
         });
         found

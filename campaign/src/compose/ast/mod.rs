@@ -200,6 +200,21 @@ pub struct Equation {
     pub value: Expr,
     /// Whether it is an output.
     pub output: bool,
+    /// If its value is a term for each of its axes' values: where those go.
+    pub scatter: Option<Scatter>,
+}
+
+/// Where the terms of an equation go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scatter {
+    /// How they are taken in: a sum or an extreme.
+    pub by: Reduction,
+    /// The shape of the tensor.
+    pub shape: Vec<Extent>,
+    /// The element of it that a term belongs to.
+    pub places: Vec<Index>,
+    /// How many of the axes, the last ones, are no indices of the tensor.
+    pub bound: usize,
 }
 
 /// An input.
@@ -230,7 +245,7 @@ impl Equation {
     /// An equation for one dense tensor.
     pub fn new(name: &str, ty: Type, axes: Vec<(String, Extent)>, value: Expr, output: bool) -> Self {
         let (name, also, strides, lower) = (name.to_owned(), Vec::new(), Vec::new(), Vec::new());
-        Self { name, ty, also, strides, in_place: false, axes, lower, value, output }
+        Self { name, ty, also, strides, in_place: false, axes, lower, value, output, scatter: None }
     }
 
     /// Where an axis begins.
@@ -249,9 +264,23 @@ impl Equation {
         self.targets().iter().any(|t| t.0 == name)
     }
 
+    /// The tensors that it reads.
+    pub fn tensors(&self) -> Vec<&str> {
+        let places = self.scatter.iter().flat_map(|scatter| &scatter.places);
+        self.value.tensors().into_iter().chain(places.flat_map(Index::tensors)).collect()
+    }
+
+    /// The shape of what it defines.
+    pub fn shape(&self) -> Vec<Extent> {
+        match &self.scatter {
+            Some(scatter) => scatter.shape.clone(),
+            None => self.axes.iter().map(|axis| axis.1).collect(),
+        }
+    }
+
     /// Whether it reads something that another equation defines.
     pub fn reads(&self, other: &Self) -> bool {
-        self.value.tensors().into_iter().any(|t| other.defines(t))
+        self.tensors().into_iter().any(|t| other.defines(t))
     }
 }
 
@@ -351,7 +380,7 @@ impl Kernel {
     /// The outputs.
     pub fn outputs(&self) -> Vec<Declared> {
         let of = |e: &Equation| -> Vec<Declared> {
-            let shape: Vec<Extent> = e.axes.iter().map(|a| a.1).collect();
+            let shape = e.shape();
             let targets = e.targets().into_iter().enumerate();
             let strides = |n: usize| if n == 0 { e.strides.clone() } else { Vec::new() };
             targets.map(|(n, t)| (t.0.to_owned(), t.1, shape.clone(), strides(n), e.in_place && n == 0)).collect()
@@ -368,7 +397,7 @@ impl Kernel {
     /// Drops what nothing reads any more; what stands in a loop that is gone stays, and is refused.
     pub fn tidy(&mut self) {
         loop {
-            let read: Vec<String> = self.equations.iter().flat_map(|e| e.value.tensors()).map(str::to_owned).collect();
+            let read: Vec<String> = self.equations.iter().flat_map(Equation::tensors).map(str::to_owned).collect();
             let before = self.equations.len();
             self.equations.retain(|e| e.output || read.iter().any(|r| e.defines(r)));
             self.inputs.retain(|i| read.contains(&i.name) || i.name.starts_with("size"));
@@ -449,6 +478,10 @@ impl fmt::Display for Kernel {
             let axes: Vec<String> = e.axes.iter().enumerate().map(axis).collect();
             let names: Vec<&str> = e.targets().into_iter().map(|t| t.0).collect();
             let target = if names.len() > 1 { format!("({})", names.join(", ")) } else { e.name.clone() };
+            if let Some(scatter) = &e.scatter {
+                writeln!(f, "    {target}[{}] {};", list(&scatter.places), e.scattered(scatter))?;
+                continue;
+            }
             writeln!(f, "    {target}[{}] = {};", axes.join(", "), e.value.write(e.ty))?;
         }
         for name in &self.inlined {

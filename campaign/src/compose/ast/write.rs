@@ -1,7 +1,7 @@
 //! Expressions as text.
 
 use super::expr::{Cond, End, Expr, HALVES, Reduce, Reduction, States};
-use super::{SIZES, Type, list};
+use super::{Equation, SIZES, Scatter, Type, list};
 
 /// A number as a literal of a type, without a suffix.
 fn number(n: i64, ty: Type) -> String {
@@ -111,6 +111,21 @@ impl Expr {
             Self::Test(c) => format!("({})", c.write()),
             Self::Reduce(r) => r.write(ty),
         }
+    }
+}
+
+impl Equation {
+    /// What stands after the places of a scatter.
+    pub(super) fn scattered(&self, scatter: &Scatter) -> String {
+        let bound = &self.axes[self.axes.len() - scatter.bound..];
+        let axes: Vec<String> = bound.iter().map(|(axis, extent)| format!("{axis} in 0..{extent}")).collect();
+        let (sign, kind) = match scatter.by {
+            Reduction::Max => ("max=", "max"),
+            Reduction::Min => ("min=", "min"),
+            _ if self.ty.is_integer() => ("+=", "sum"),
+            _ => ("+=", "unordered sum"),
+        };
+        format!("{sign} {kind}(|{}| {})", axes.join(", "), self.value.write(self.ty))
     }
 }
 

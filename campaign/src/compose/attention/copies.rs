@@ -7,7 +7,11 @@ impl Attention {
     /// The copy of queries (0), keys or values: its axes, its clauses and its ops.
     pub(super) fn copy(&self, n: usize) -> String {
         let copied = self.copies[n];
-        let [name, rows, columns] = [["sq", "i", "d"], ["sk", "j", "d"], ["sv", "j", "e"]][n];
+        let mut names = [["sq", "i", "d"], ["sk", "j", "d"], ["sv", "j", "e"]][n];
+        if n == 2 && self.is_eight() {
+            names.swap(1, 2);
+        }
+        let [name, rows, columns] = names;
         let batch = match (self.heads, n) {
             (Heads::One, _) => "",
             (Heads::Grouped(_), 1 | 2) => "g, ",
@@ -22,9 +26,13 @@ impl Attention {
             (false, Engine::MmaSync) => " via cp_async",
         };
         let by = if self.roles.is_some() { " by load" } else { "" };
-        let size = self.sizes[usize::from(n == 2)];
+        let size = if n == 2 && self.is_eight() { self.block } else { self.sizes[usize::from(n == 2)] };
         let own = if n == 0 { self.tile()[1] } else { self.block };
         let ops = match copied.tma {
+            true if self.is_eight() => {
+                let halves = (n == 1).then_some(self.block);
+                boxes_of_eight(copied.swizzle, (batch, rows, columns), size, halves)
+            }
             true => boxes(copied.swizzle, (batch, rows, columns), size),
             false => self.chunks(copied.swizzle, (rows, columns), [own, size]),
         };
@@ -51,6 +59,21 @@ impl Attention {
         ops.push(format!("layout [{}{end};", order.join(", ")));
         ops.join("; ")
     }
+}
+
+/// The same of elements of 8 bits, with the even rows of a block of so many before the odd ones.
+fn boxes_of_eight(swizzle: i64, (batch, rows, columns): (&str, &str, &str), size: i64, halves: Option<i64>) -> String {
+    let (cut, outer, run) = match size > swizzle {
+        true => (format!("box {columns} by {swizzle} -> cx, cb; "), "cx, ", "cb"),
+        false => (String::new(), "", columns),
+    };
+    let (tiles, outer, rows) = match halves {
+        Some(block) => {
+            (format!("box {rows} by {block} -> rx, ry; tile ry by 2 -> rt, rs; "), format!("{outer}rx, rs, "), "rt")
+        }
+        None => (String::new(), outer.to_owned(), rows),
+    };
+    format!("{cut}{tiles}layout [{outer}{batch}{rows}, {run}] swizzle {swizzle};")
 }
 
 /// Boxes of the accelerator, and their layout.

@@ -101,8 +101,7 @@ fn draw(rng: &mut Rng) -> Attention {
     };
     // Warps multiply 16 columns at least, as they load them.
     let width = if engine == Engine::MmaSync { (width + 15) / 16 * 16 } else { width };
-    let width = if same { head } else { width };
-    let sizes = [head, width];
+    let sizes = [head, if same { head } else { width }];
     let copied = |n: usize, rng: &mut Rng| {
         let bytes = 2 * sizes[usize::from(n == 2)];
         let swizzles: Vec<i64> = [128, 64, 32, 0].into_iter().filter(|s| *s == 0 || bytes % s == 0).collect();
@@ -129,9 +128,10 @@ fn draw(rng: &mut Rng) -> Attention {
     }
     let before = rng.below(sums.len() + 1);
     let memory = rng.chance(25).then(|| memory(rng));
-    Attention {
+    let attention = Attention {
         engine,
         ty: if rng.chance(60) { Type::Bf16 } else { Type::F16 },
+        multiple: None,
         min,
         sizes,
         block,
@@ -160,5 +160,31 @@ fn draw(rng: &mut Rng) -> Attention {
         reader,
         narrow: rng.chance(30),
         statistics,
+    };
+    if attention.engine == Engine::Wgmma && rng.chance(15) { eight(attention, rng) } else { attention }
+}
+
+/// The same with factors of 8 bits, which the accelerator copies: values with the terms as the last axis.
+fn eight(attention: Attention, rng: &mut Rng) -> Attention {
+    let (ty, multiples) = match rng.chance(70) {
+        true => (Type::E4m3, ["256.0", "-0.5"]),
+        false => (Type::E5m2, ["16384.0", "-3.0"]),
+    };
+    let (head, block) = (attention.sizes[0].max(32), (attention.block + 31) / 32 * 32);
+    let copied = |n: usize, rng: &mut Rng| {
+        let bytes = if n == 2 { block } else { head };
+        let swizzles: Vec<i64> = [128, 64, 32].into_iter().filter(|s| bytes % s == 0).collect();
+        Copied { tma: true, swizzle: *rng.pick(&swizzles), ..attention.copies[n] }
+    };
+    Attention {
+        ty,
+        multiple: rng.chance(60).then(|| *rng.pick(&multiples)),
+        sizes: [head, attention.sizes[1]],
+        block,
+        literal: attention.literal.map(|terms| (terms + 15) / 16 * 16),
+        same: false,
+        narrow: false,
+        copies: [copied(0, rng), copied(1, rng), copied(2, rng)],
+        ..attention
     }
 }

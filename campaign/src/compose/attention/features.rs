@@ -12,6 +12,9 @@ pub const FEATURES: &[&str] = &[
     "mma-sync",
     "bf16",
     "f16",
+    "e4m3",
+    "e5m2",
+    "multiple",
     "max",
     "min",
     "head-16",
@@ -111,7 +114,7 @@ pub const OF_RUNS: &[&str] =
 /// Features of which a kernel has one.
 const ONE_OF: &[&[&str]] = &[
     &["wgmma", "mma-sync"],
-    &["bf16", "f16"],
+    &["bf16", "f16", "e4m3", "e5m2"],
     &["max", "min"],
     &["head-16", "head-64", "head-96", "head-128"],
     &["block-16", "block-odd", "block-128"],
@@ -128,9 +131,17 @@ const ONE_OF: &[&[&str]] = &[
     &["divides", "may-lack", "literal"],
 ];
 
+/// What no kernel with factors of 8 bits has.
+const NOT_OF_8_BITS: &[&str] =
+    &["mma-sync", "same-values", "narrow", "cp-async", "both-ways", "head-16", "block-16", "swizzle-none", "one-term"];
+
 /// What two features are that no kernel has together, with the reason.
 const APART: &[(&str, &[&str], &str)] = &[
     ("mma-sync", &["role-regs", "alternate"], "warps have neither"),
+    ("e4m3", NOT_OF_8_BITS, "tensor cores read neighbouring terms, which the accelerator copies"),
+    ("e5m2", NOT_OF_8_BITS, "tensor cores read neighbouring terms, which the accelerator copies"),
+    ("multiple", NOT_OF_8_BITS, "of 8-bit types"),
+    ("multiple", &["bf16", "f16"], "of 8-bit types"),
     ("alternate", &["units"], "each of them is one unit"),
     ("no-sum", &["quotient", "all-read", "product-between", "sum-rounded", "sum-weighted", "sum-scored"], "no sum"),
     ("product-between", &["one-sum"], "two sums are around it"),
@@ -176,6 +187,9 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
     add(attention.engine == Engine::MmaSync, "mma-sync");
     add(attention.ty == Type::Bf16, "bf16");
     add(attention.ty == Type::F16, "f16");
+    add(attention.ty == Type::E4m3, "e4m3");
+    add(attention.ty == Type::E5m2, "e5m2");
+    add(attention.multiple.is_some(), "multiple");
     add(true, if attention.min { "min" } else { "max" });
     for (size, feature) in [(16, "head-16"), (64, "head-64"), (96, "head-96"), (128, "head-128")] {
         add(*head == size, feature);

@@ -157,8 +157,10 @@ pub enum Reader {
 pub struct Attention {
     /// What multiplies.
     pub engine: Engine,
-    /// The type of the factors.
+    /// The type of the factors. Of 8 bits, columns of the scores are the even terms of a block, and then the odd ones.
     pub ty: Type,
+    /// The multiple of the exponentials that is rounded to it, if it is one.
+    pub multiple: Option<&'static str>,
     /// Whether the extreme is the smallest score.
     pub min: bool,
     /// Terms of a score, and columns of the output.
@@ -218,6 +220,11 @@ pub struct Attention {
 }
 
 impl Attention {
+    /// Whether factors have 8 bits.
+    pub fn is_eight(&self) -> bool {
+        matches!(self.ty, Type::E4m3 | Type::E5m2)
+    }
+
     /// Rows of a unit, and of a block.
     pub fn tile(&self) -> [i64; 2] {
         let rows = self.engine.rows() * self.rows;

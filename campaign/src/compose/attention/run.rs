@@ -89,7 +89,11 @@ fn sizes(attention: &Attention, turn: usize, rng: &mut Rng) -> Dims {
     };
     let heads = if attention.heads == Heads::One { 1 } else { rng.range(1, 3) };
     let most = TERMS / (attention.sizes[0] + attention.sizes[1]) / heads;
-    let up = |terms: i64| if attention.divides { (terms + block - 1) / block * block } else { terms };
+    let up = |terms: i64| match (attention.divides, attention.is_eight()) {
+        (true, _) => (terms + block - 1) / block * block,
+        (false, true) => (terms + 15) / 16 * 16,
+        (false, false) => terms,
+    };
     // Terms of at least one block and of a part of another one; rows as many as may be.
     let most_terms = if attention.square { most.isqrt() } else { most / rows.clamp(1, tile) };
     let mut terms = up(terms.min(most_terms.max(block + 8)).max(attention.least()));

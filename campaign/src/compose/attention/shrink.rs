@@ -59,16 +59,20 @@ fn candidates(attention: &Attention) -> Vec<Attention> {
     with(&|a| a.function = "exp");
     with(&|a| a.units = 1);
     with(&|a| a.rows = 1);
-    with(&|a| a.ty = Type::Bf16);
+    with(&|a| a.multiple = None);
+    with(&|a| a.ty = if a.is_eight() { Type::E4m3 } else { Type::Bf16 });
     with(&|a| {
-        a.sizes = [16, 16];
+        a.sizes = [if a.is_eight() { 32 } else { 16 }, 16];
         a.copies.iter_mut().for_each(|copy| copy.swizzle = copy.swizzle.min(32));
     });
-    with(&|a| a.block = 16);
+    with(&|a| {
+        a.block = if a.is_eight() { 32 } else { 16 };
+        a.copies[2].swizzle = if a.is_eight() { 32 } else { a.copies[2].swizzle };
+    });
     for n in 0..3 {
         with(&|a| a.copies[n].ring = None);
         with(&|a| a.copies[n].swizzle = a.copies[n].swizzle.min(32));
-        with(&|a| a.copies[n].swizzle = 0);
+        with(&|a| a.copies[n].swizzle = if a.is_eight() { a.copies[n].swizzle } else { 0 });
         with(&|a| a.copies[n].tma = a.copies[n].tma || a.engine == Engine::Wgmma);
     }
     if let Some(roles) = attention.roles {

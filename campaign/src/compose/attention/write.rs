@@ -122,7 +122,10 @@ impl Attention {
         inputs.push(format!("q: {ty}[{batch}{rows}, {head}]"));
         inputs.push(format!("k: {ty}[{group}{terms}, {head}]"));
         if !self.same {
-            inputs.push(format!("v: {ty}[{group}{terms}, {width}]"));
+            inputs.push(match self.is_eight() {
+                true => format!("v: {ty}[{group}{width}, {terms}]"),
+                false => format!("v: {ty}[{group}{terms}, {width}]"),
+            });
         }
         if self.scores == Scores::Biased {
             inputs.push(format!("b: f32[{batch}{rows}, {terms}]"));
@@ -141,6 +144,9 @@ impl Attention {
         if self.literal.is_none() {
             if self.divides {
                 facts.push(format!("N % {} == 0", self.block * self.again.unwrap_or(1)));
+            } else if self.is_eight() {
+                // Rows of the values are multiples of 16 bytes.
+                facts.push("N % 16 == 0".to_owned());
             }
             if self.least() > 0 {
                 facts.push(format!("N >= {}", self.least()));
@@ -202,11 +208,19 @@ impl Attention {
             (Some(factor), _) => format!("{factor} * ({difference})"),
         };
         writeln!(f, "    p[{h}i, j] = {}({argument});", self.function)?;
-        writeln!(f, "    pb[{h}i, j] = p[{h}i, j] as {};", self.ty.name())?;
+        let rounded = match self.multiple {
+            Some(multiple) => format!("({multiple} * p[{h}i, j])"),
+            None => format!("p[{h}i, j]"),
+        };
+        writeln!(f, "    pb[{h}i, j] = {rounded} as {};", self.ty.name())?;
         for sum in &self.sums {
             writeln!(f, "    {}[{h}i] = online sum(|j{range}| {});", sum.name(), sum.term(h, &score))?;
         }
-        let value = if by_warps { format!("fv[{h}e, j]") } else { format!("{v}[{g}j, e]") };
+        let value = match (by_warps, self.is_eight()) {
+            (true, _) => format!("fv[{h}e, j]"),
+            (false, true) => format!("{v}[{g}e, j]"),
+            (false, false) => format!("{v}[{g}j, e]"),
+        };
         writeln!(f, "    a[{h}i, e] = online dot(|j{range}| pb[{h}i, j] * {value});")?;
         let product = format!("a[{h}i, e]");
         let sums: Vec<String> = self.sums.iter().map(|sum| format!("{}[{h}i]", sum.name())).collect();
@@ -264,7 +278,11 @@ impl Attention {
         let over = self.loop_of_blocks();
         writeln!(
             f,
-            "    schedule m in registers at y.it{by} {{ {cut}{blocks}{w}{i}, j1; fragment ({i}, j1) by {engine}; online m -> {} over {over}; }}",
+            "    schedule m in registers at y.it{by} {{ {cut}{blocks}{w}{i}, j1; {} online m -> {} over {over}; }}",
+            match self.is_eight() {
+                true => format!("split j1 by 2 -> jc, jb; unroll jb; fragment ({i}, jc) by {engine};"),
+                false => format!("fragment ({i}, j1) by {engine};"),
+            },
             sums.join(", ")
         )?;
         let at = format!("at m.{over}{by}");
@@ -283,9 +301,19 @@ impl Attention {
         let has_equation = !matches!(self.scores, Scores::Plain | Scores::Inline);
         let held = [("x", self.held[0] && has_equation), ("p", self.held[1]), ("pb", self.held[2])];
         for (name, _) in held.iter().filter(|held| held.1) {
-            writeln!(f, "    schedule {name} in registers {at} {{ {cut}fragment ({i}, j) by {engine}; }}")?;
+            let dealt = match self.is_eight() {
+                true => format!("split j by 2 -> jc, jb; fragment ({i}, jc) by {engine};"),
+                false => format!("fragment ({i}, j) by {engine};"),
+            };
+            writeln!(f, "    schedule {name} in registers {at} {{ {cut}{dealt} }}")?;
         }
-        writeln!(f, "    schedule s in registers {at} {{ {cut}{} }}", steps("j", "d"))?;
+        let scores = match self.is_eight() {
+            true => {
+                format!("split j by 2 -> jc, jb; reorder {w}{i}, jb, jc, d; merge jb, jc -> jn; {}", steps("jn", "d"))
+            }
+            false => steps("j", "d"),
+        };
+        writeln!(f, "    schedule s in registers {at} {{ {cut}{scores} }}")?;
         if self.engine == Engine::MmaSync {
             let per = if several { " per warp" } else { "" };
             for (name, rows, columns, place) in

@@ -18,7 +18,7 @@ pub(super) fn strides(inputs: &mut [Input], equations: &mut [Equation], ty: Type
     }
     for equation in equations.iter_mut().filter(|e| e.output) {
         if rng.chance(8) {
-            let shape: Vec<Extent> = equation.axes.iter().map(|a| a.1).collect();
+            let shape = equation.shape();
             equation.strides = one(&shape, ty, &mut pitches, rng);
         }
     }

@@ -8,6 +8,7 @@ pub mod online;
 mod planned;
 mod read;
 mod reduce;
+mod scatter;
 mod value;
 
 use std::collections::BTreeMap;
@@ -71,11 +72,12 @@ const TYPES: [Type; 23] = [
 
 /// A random kernel.
 pub fn kernel(rng: &mut Rng) -> Kernel {
-    kernel_with(rng, 10)
+    kernel_with(rng, 10, 6)
 }
 
-/// A random kernel, in which so many of a hundred times something follows something else in one pass.
-pub fn kernel_with(rng: &mut Rng, online: u32) -> Kernel {
+/// A random kernel, in which so many of a hundred times something follows something else in one pass, and so many of a
+/// hundred times an output is a scatter.
+pub fn kernel_with(rng: &mut Rng, online: u32, scattered: u32) -> Kernel {
     let ty = *rng.pick(&TYPES);
     let rank = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]);
     let sizes: [Extent; 4] = std::array::from_fn(|n| match n {
@@ -113,6 +115,9 @@ pub fn kernel_with(rng: &mut Rng, online: u32) -> Kernel {
         draw.online(&mut equations);
     }
     let mut inputs = draw.inputs(&equations);
+    if draw.rng.chance(scattered) {
+        scatter::scatter(&mut equations, &mut inputs, draw.rng);
+    }
     let mut least = draw.least;
     let rng = draw.rng;
     let mut most: [Option<i64>; 3] = [
@@ -185,7 +190,7 @@ fn related(most: &mut [Option<i64>; 3], divides: &mut [i64; 3], rng: &mut Rng) -
 /// Inputs that tell sizes which do not stand alone anywhere.
 fn told(equations: &[Equation], inputs: &mut Vec<Input>, ty: Type) {
     let alone = |n: usize| {
-        let outputs = equations.iter().filter(|e| e.output).flat_map(|e| e.axes.iter().map(|a| a.1));
+        let outputs = equations.iter().filter(|e| e.output).flat_map(Equation::shape);
         inputs.iter().flat_map(|i| i.shape.iter().copied()).chain(outputs).any(|e| e.as_size() == Some(n))
     };
     let used = |n: usize| {

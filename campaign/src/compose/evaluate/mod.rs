@@ -5,7 +5,7 @@ mod reduce;
 
 use std::collections::BTreeMap;
 
-use super::ast::{Cond, Dims, Equation, Expr, Index, Kernel, Number, Reduction, SIZES, Type};
+use super::ast::{Cond, Dims, Equation, Expr, Index, Kernel, Number, Reduction, SIZES, Scatter, Type};
 
 /// A tensor: its shape, and its elements in row-major order.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,11 @@ pub struct Tensor {
 impl Tensor {
     /// The element at these indices, if it is inside.
     fn at(&self, indices: &[i64]) -> Option<Number> {
+        self.data.get(self.offset(indices)?).copied()
+    }
+
+    /// Which element that is.
+    fn offset(&self, indices: &[i64]) -> Option<usize> {
         let mut offset = 0;
         for (n, (index, size)) in indices.iter().zip(&self.shape).enumerate() {
             let index = index.checked_sub(self.first.get(n).copied().unwrap_or(0))?;
@@ -29,7 +34,7 @@ impl Tensor {
             }
             offset = offset * size + index;
         }
-        self.data.get(usize::try_from(offset).ok()?).copied()
+        usize::try_from(offset).ok()
     }
 }
 
@@ -69,6 +74,9 @@ pub fn evaluate(
 
 /// All tensors that an equation defines.
 fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>, Fault> {
+    if let Some(scatter) = &equation.scatter {
+        return scattered(equation, scatter, dims, tensors).map(|tensor| vec![tensor]);
+    }
     let shape: Vec<i64> = equation.axes.iter().map(|a| a.1.at(dims)).collect();
     let mut evaluation = Evaluation { tensors, axes: Vec::new(), dims };
     let mut all: Vec<Vec<Number>> = equation.targets().iter().map(|_| Vec::new()).collect();
@@ -86,6 +94,38 @@ fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tens
         all.iter_mut().zip(values).for_each(|(data, value)| data.push(value));
     }
     Ok(all.into_iter().map(|data| Tensor { first: equation.lower.clone(), shape: shape.clone(), data }).collect())
+}
+
+/// What a tensor is after every term has been taken in. Sums have to be exact in any order.
+fn scattered(
+    equation: &Equation,
+    scatter: &Scatter,
+    dims: &Dims,
+    tensors: &BTreeMap<String, Tensor>,
+) -> Result<Tensor, Fault> {
+    let mut after = tensors.get(&equation.name).ok_or(Fault::Outside)?.clone();
+    let ty = equation.ty;
+    let size = |number: &Number| number.float().abs();
+    let mut magnitudes: Vec<f64> = after.data.iter().map(size).collect();
+    let shape: Vec<i64> = equation.axes.iter().map(|a| a.1.at(dims)).collect();
+    let mut evaluation = Evaluation { tensors, axes: Vec::new(), dims };
+    for point in points(&shape) {
+        evaluation.axes = equation.axes.iter().map(|axis| axis.0.as_str()).zip(point).collect();
+        let at = scatter.places.iter().map(|place| evaluation.index(place)).collect::<Result<Vec<i64>, _>>()?;
+        let term = evaluation.value(&equation.value, ty)?;
+        let Some(offset) = after.offset(&at) else { continue };
+        let element = &mut after.data[offset];
+        *element = match scatter.by {
+            Reduction::Max => arithmetic::binary("max", *element, term, ty)?,
+            Reduction::Min => arithmetic::binary("min", *element, term, ty)?,
+            _ => arithmetic::binary("+", *element, term, ty)?,
+        };
+        magnitudes[offset] += size(&term);
+        if !ty.is_integer() && magnitudes[offset] > ty.exact() {
+            return Err(Fault::Inexact);
+        }
+    }
+    Ok(after)
 }
 
 /// All points of a box, in row-major order.

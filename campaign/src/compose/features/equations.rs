@@ -40,8 +40,15 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
         strided(&equation.strides, ["output-strides", "output-permuted"], found);
         let reductions = equation.value.reductions().len();
         add(found, (0..equation.axes.len()).any(|n| equation.first(n) != 0), "lower-bound");
-        add(found, equation.in_place, "in-place");
-        add(found, equation.in_place && reductions > 0, "in-place-reduction");
+        add(found, equation.in_place && equation.scatter.is_none(), "in-place");
+        add(found, equation.in_place && equation.scatter.is_none() && reductions > 0, "in-place-reduction");
+        if let Some(scatter) = &equation.scatter {
+            found.insert("scatter");
+            add(found, scatter.by != Reduction::UnorderedSum, "scatter-extreme");
+            add(found, scatter.bound < equation.axes.len(), "scatter-own-axes");
+            let computed = |index: &Index| matches!(index, Index::Affine(..) | Index::Over(..));
+            add(found, scatter.places.iter().any(computed), "scatter-arithmetic");
+        }
         add(found, reductions > 1, "two-reductions");
         equation.value.walk(&mut |e| expression(kernel, equation, e, found));
     }

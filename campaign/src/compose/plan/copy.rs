@@ -185,7 +185,9 @@ impl Plan<'_> {
 
     /// What an output writes goes through shared memory.
     pub(super) fn store(&mut self) {
-        let Some(output) = self.kernel.equations.first().cloned() else { return };
+        // What a scatter writes is in no buffer.
+        let output = self.kernel.equations.first().filter(|output| output.scatter.is_none()).cloned();
+        let Some(output) = output else { return };
         let path = self.path(&output.name);
         let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
         let Some((mut at, mut fits)) = self.fitting(&path, &axes, false) else { return };

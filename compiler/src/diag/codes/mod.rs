@@ -144,6 +144,7 @@ codes! {
     TW0130 tw0130_scalar_output;
     TW0131 tw0131_too_many;
     TW0132 tw0132_no_output;
+    TW0133 tw0133_bad_scatter;
     TW0150 tw0150_unknown_axis;
     TW0151 tw0151_axis_named_twice;
     TW0152 tw0152_bound_twice;

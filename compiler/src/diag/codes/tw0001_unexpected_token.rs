@@ -176,6 +176,9 @@ impl IntoDiagnostic for UnexpectedToken {
         if expected == Expected::Word(WordSet::ElementType) {
             diagnostic = diagnostic.help(TYPES);
         }
+        if expected == Expected::Name(Named::Unit) {
+            diagnostic = diagnostic.help("say of what: `2 warpgroup`, `4 warp`, `8 thread`; one of them has no number, `warp`");
+        }
         if matches!((expected, &after), (Expected::Token("("), Some((before, _))) if before == "->" || before == ">") {
             diagnostic = diagnostic.help("parameters stand in parentheses: `kernel NAME(x: f32[N]) -> (y: f32[N])`");
         }

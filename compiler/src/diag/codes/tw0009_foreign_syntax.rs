@@ -34,8 +34,12 @@ pub enum Foreign {
     Dot,
     /// `thread.x`, `blockIdx.x`: the unit, if it is one of the language.
     UnitDimension(Option<&'static str>),
+    /// `threads(32, 8)`: the item, and the product of its numbers if these are literals.
+    BlockDimensions(&'static str, Option<u64>),
     /// `+=` and its like.
     CompoundAssignment(&'static str),
+    /// `-=` and its like where memory says which element is meant.
+    ScatterAssignment(&'static str),
     /// `y = …`
     EquationWithoutAxes(String),
     /// `&x`
@@ -95,9 +99,21 @@ impl IntoDiagnostic for ForeignSyntax {
                     None => diagnostic.help("bind an axis to `grid`, `cta`, `warpgroup`, `warp` or `thread`"),
                 }
             }
+            Foreign::BlockDimensions(item, product) => {
+                let diagnostic = new(&format!("blocks have no dimensions: `{item}` takes one number"))
+                    .note("several axes bound to one kind of unit count together, the last one fastest");
+                match product {
+                    Some(product) => {
+                        diagnostic.replace(self.span, product.to_string(), format!("write `{item}({product})`"))
+                    }
+                    None => diagnostic.help(format!("write the product: `{item}(…)`")),
+                }
+            }
             Foreign::CompoundAssignment(op) => new(&format!("an equation is not an assignment: there is no `{op}`"))
                 .help("a sum over an axis is written as one: `y[i] = sum(|k| a[i, k])`")
                 .help("to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`"),
+            Foreign::ScatterAssignment(op) => new(&format!("terms that come in any order are not taken in by `{op}`"))
+                .help("`+=` takes sums, `max=` and `min=` extremes; negate the terms of a difference"),
             Foreign::EquationWithoutAxes(name) => new(&format!("the equation of `{name}` does not name its axes"))
                 .help(format!("write `{name}[i] = …`, or `{name}[] = …` for a single value")),
             Foreign::Reference => new("there are no references: a value is written as it is"),

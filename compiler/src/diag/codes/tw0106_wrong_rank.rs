@@ -38,6 +38,8 @@ pub struct WrongRank {
     pub found: usize,
     /// Where it is declared.
     pub declared: Option<Span>,
+    /// Whether it is a copy that names its axes.
+    pub is_copy: bool,
     /// The read, or the left-hand side.
     pub span: Span,
 }
@@ -47,9 +49,16 @@ impl IntoDiagnostic for WrongRank {
         let (has, takes) = (count(self.found, "index", "indices"), count(self.expected, "dimension", "dimensions"));
         let diagnostic =
             Diagnostic::new(Code::TW0106, self.span, format!("`{}` has {takes} and is given {has}", self.name));
-        match self.declared {
+        let diagnostic = match self.declared {
             Some(span) => diagnostic.label(span, "declared here"),
             None => diagnostic,
+        };
+        match self.is_copy {
+            true => diagnostic.help(format!(
+                "name an axis for each of the {takes} of `{}`, in their order, also where a copy has one element",
+                self.name
+            )),
+            false => diagnostic,
         }
     }
 }

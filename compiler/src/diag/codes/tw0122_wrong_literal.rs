@@ -69,7 +69,13 @@ impl IntoDiagnostic for WrongLiteral {
         let new = |title: String| Diagnostic::new(Code::TW0122, span, title);
         match problem {
             LiteralFault::OutOfRange { least, greatest } => {
-                new(format!("{text} is no `{element}`")).note(format!("`{element}` holds {least} to {greatest}"))
+                let diagnostic =
+                    new(format!("{text} is no `{element}`")).note(format!("`{element}` holds {least} to {greatest}"));
+                match wider(&text) {
+                    Some(wider) => diagnostic
+                        .help(format!("`{wider}` has it: compute with `… as {wider}`, and convert the result")),
+                    None => diagnostic,
+                }
             }
             LiteralFault::Overflow => new(format!("{text} is larger than every finite `{element}`")),
             LiteralFault::IntegerForFloat => new(format!("{text} is an integer, and its place needs `{element}`"))
@@ -80,5 +86,16 @@ impl IntoDiagnostic for WrongLiteral {
                 .help(format!("convert it, which rounds: `{text}f32 as {element}`")),
             LiteralFault::NoInfinity => new(format!("`{element}` has no infinity")),
         }
+    }
+}
+
+/// The narrowest of the types that sums and indices mostly have, if one has the value of a literal.
+fn wider(text: &str) -> Option<ElementType> {
+    let value: i128 = text.replace('_', "").parse().ok()?;
+    match value {
+        _ if i32::try_from(value).is_ok() => Some(ElementType::I32),
+        _ if u32::try_from(value).is_ok() => Some(ElementType::U32),
+        _ if i64::try_from(value).is_ok() => Some(ElementType::I64),
+        _ => None,
     }
 }

@@ -103,6 +103,7 @@ impl IntoDiagnostic for SplitVector {
                 prefix(&dims)
             ));
         }
+        let or = if fact.is_some() { "or " } else { "" };
         diagnostic = match fact {
             Some(fact) => {
                 let text = format!("state the fact: `where {fact}`");
@@ -114,14 +115,14 @@ impl IntoDiagnostic for SplitVector {
             // Without the vector, neighbouring threads would have elements as far apart as it was long.
             Some(([first, second], threads)) => {
                 let text = format!(
-                    "or remove `vectorize {axis}`, so that predicates guard the tail, and let `{threads}` be innermost: \
+                    "{or}remove `vectorize {axis}`, so that predicates guard the tail, and let `{threads}` be innermost: \
                      `{}; {};`",
                     first.1, second.1
                 );
                 diagnostic.change(Change::Rewrite(vec![first, second, (span, String::new())]), text)
             }
             None => {
-                let text = format!("or remove `vectorize {axis}`: without it, predicates guard the tail");
+                let text = format!("{or}remove `vectorize {axis}`: without it, predicates guard the tail");
                 diagnostic.change(Change::RemoveOp(span), text)
             }
         }

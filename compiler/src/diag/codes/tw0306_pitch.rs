@@ -6,7 +6,7 @@ use crate::source::Span;
 
 row! {
     /// Every stride of a tensor map but the innermost is a multiple of 16 bytes. For a row-major matrix that is the
-    /// length of its rows.
+    /// length of its rows. A stride of 0, by which all elements along an axis are one, is none.
     ///
     /// ## Wrong
     ///
@@ -74,7 +74,9 @@ pub struct Pitch {
 impl IntoDiagnostic for Pitch {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { tensor, axis, stride, multiple, witness, fact, factor_at, span } = self;
+        let is_one = stride == "0";
         let title = match witness {
+            _ if is_one => format!("`{tensor}` cannot be copied by TMA: along `{axis}` all of its elements are one"),
             Some(_) => {
                 format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}")
             }
@@ -82,9 +84,9 @@ impl IntoDiagnostic for Pitch {
                 "could not prove that {stride} is a multiple of {multiple}, which a TMA copy of `{tensor}` needs"
             ),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0306, span, title).note(format!(
-            "neighbours along `{axis}` are {stride} elements apart; a tensor map's strides are multiples of 16 bytes"
-        ));
+        let rule = if is_one { "a tensor map has no stride of 0" } else { "a tensor map's strides are multiples of 16 bytes" };
+        let mut diagnostic = Diagnostic::new(Code::TW0306, span, title)
+            .note(format!("neighbours along `{axis}` are {stride} elements apart; {rule}"));
         if let Some((dims, bytes)) = witness {
             diagnostic = diagnostic.counterexample(format!("{}they are {bytes} bytes apart", prefix(&dims)));
         }

@@ -60,17 +60,25 @@ impl IntoDiagnostic for VectorWidth {
         let (below, above) = (powers().filter(|p| *p < lanes).last(), powers().find(|p| *p > lanes));
         let widths: Vec<String> = below.into_iter().chain(above).map(|p| p.to_string()).collect();
         let widths = widths.join(" or ");
+        // Of an axis that nothing has split, what divides it gives whole vectors.
+        let divisor = if lanes > 0 { limit.min(1 << lanes.trailing_zeros().min(126)) } else { 1 };
         let proposal = match is_split {
-            true => format!("split by {widths} instead of {lanes}"),
-            false => format!("split `{axis}` by {widths} and vectorise the inner part"),
+            true => Some(format!("split by {widths} instead of {lanes}")),
+            false if divisor > 1 => {
+                Some(format!("split `{axis}` by {divisor}, which divides it, and vectorise the inner part"))
+            }
+            false => None,
         };
-        Diagnostic::new(
+        let diagnostic = Diagnostic::new(
             Code::TW0403,
             span,
             format!("the lanes of a vector are a power of two up to {limit}; `{axis}` has {lanes}"),
         )
-        .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
-        .help(proposal)
-        .change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
+        .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several");
+        let remove = format!("remove `vectorize {axis}`");
+        match proposal {
+            Some(proposal) => diagnostic.help(proposal).change(Change::RemoveOp(span), format!("or {remove}")),
+            None => diagnostic.change(Change::RemoveOp(span), remove),
+        }
     }
 }

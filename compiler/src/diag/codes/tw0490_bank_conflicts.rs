@@ -62,9 +62,20 @@ pub enum Remedy {
         text: String,
         /// The one that it replaces.
         replace: Option<Span>,
-        /// The cycles of its slowest access, if one is still slow.
-        left: Option<u64>,
+        /// What is left, if some accesses still wait.
+        left: Option<Left>,
     },
+}
+
+/// What accesses of a buffer take with another layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Cycles of all accesses that were counted.
+    pub taken: u64,
+    /// As they are now.
+    pub now: u64,
+    /// Whether one still takes twice as long as it would without conflicts.
+    pub is_slow: bool,
 }
 
 /// TW0490: accesses of a buffer in shared memory that wait for each other.
@@ -126,15 +137,17 @@ impl IntoDiagnostic for BankConflicts {
             Remedy::Layout { text, replace, left } => {
                 let text_of = |text: &str| match left {
                     None => format!("write `{text}`: then no access of `{buffer}` waits so"),
-                    Some(left) => format!("with `{text}` it is at most {left}"),
+                    Some(Left { taken, now, .. }) => {
+                        format!("with `{text}` the accesses of `{buffer}` that were counted take {taken} cycles instead of {now}")
+                    }
                 };
                 let change = match replace {
                     Some(span) => Change::Replace(span, text.clone()),
                     None => Change::AppendOp(text.clone()),
                 };
                 match left {
-                    None => diagnostic.change(change, text_of(&text)),
-                    Some(_) => diagnostic.help(text_of(&text)),
+                    Some(left) if left.is_slow => diagnostic.help(text_of(&text)),
+                    _ => diagnostic.change(change, text_of(&text)),
                 }
             }
             Remedy::None => diagnostic.help(

@@ -63,6 +63,13 @@ pub enum Gather {
         /// Whether a reduction is over it.
         of_terms: bool,
     },
+    /// The same, where a row of neighbours is shorter than a warp.
+    Few {
+        /// The axis.
+        axis: String,
+        /// Its length.
+        extent: i128,
+    },
     /// A tile in shared memory: something else wants the threads as they are.
     Tile,
     /// Vectors along this axis that are read lane by lane.
@@ -112,7 +119,13 @@ impl IntoDiagnostic for ScatteredAccess {
             diagnostic = diagnostic.note(format!("counted for {}", assignment(&sizes)));
         }
         match remedy {
-            Gather::None => diagnostic.help("let neighbouring threads access neighbouring elements"),
+            Gather::None => diagnostic.help(match is_write {
+                true => "let neighbouring threads access neighbouring elements",
+                false => {
+                    "let neighbouring threads access neighbouring elements; or, where each thread reads a run of \
+                     neighbours, let it copy the run at once: `stage … in registers per thread`, with `vectorize`"
+                }
+            }),
             Gather::Innermost { splits: [first, second], threads } => {
                 let text = format!("let `{threads}` be innermost: `{}; {};`", first.1, second.1);
                 diagnostic.change(Change::Rewrite(vec![first, second]), text)
@@ -128,13 +141,18 @@ impl IntoDiagnostic for ScatteredAccess {
                 "give elements to blocks, and neighbouring terms to neighbouring threads: \
                  `split {axis} by 256 -> r, t; bind t: thread; reduce t;`"
             )),
+            Gather::Few { axis, extent } => diagnostic.help(format!(
+                "`{axis}` has {extent} elements: merge it with the axis before it, and bind the inner part to threads; \
+                 or put a tile in shared memory, of which neighbouring threads take neighbours"
+            )),
             Gather::Tile => diagnostic.help(
                 "put a tile in shared memory, which threads fill along rows and read along columns, \
                  as the example `tiled_transpose` does: no order of threads is right for all of the stage",
             ),
             Gather::ByLane(axis) => diagnostic.help(format!(
                 "`{axis}` is a vector, and this access is made lane by lane: it has `or`, stands in an `if`, or is not \
-                 known to start at a multiple of the vector"
+                 known to start at a multiple of the vector; without `vectorize {axis}`, neighbouring threads can have \
+                 neighbouring elements"
             )),
         }
         .help("or silence this with `#[allow(TW0491)]` before the kernel")

@@ -59,6 +59,8 @@ pub struct UnboundedBuffer {
     pub extent: String,
     /// A fact that bounds it, of a size that is usual.
     pub fact: Option<String>,
+    /// A loop of the reader, inside of the place, each iteration of which asks for a part.
+    pub inside: Option<String>,
     /// Where it is.
     pub place: Place,
     /// Whether global memory has a place for it.
@@ -69,7 +71,7 @@ pub struct UnboundedBuffer {
 
 impl IntoDiagnostic for UnboundedBuffer {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, axis, extent, fact, place, global, span } = self;
+        let Self { copy, axis, extent, fact, inside, place, global, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0501,
             span,
@@ -87,12 +89,16 @@ impl IntoDiagnostic for UnboundedBuffer {
             Place::Shared => "shared memory is reserved when a block starts, in a size that is fixed at compile time",
             Place::Global => "the launch provides memory whose size follows from the sizes of tensors alone",
         })
-        .help(format!("split the reader's `{axis}` by a literal, and attach `{copy}` at the outer loop"));
+        .help(match &inside {
+            Some(inside) => format!("attach `{copy}` further inside, `at {inside}`: an iteration of that asks for a part"),
+            None => format!("split the reader's `{axis}` by a literal, and attach `{copy}` at the outer loop"),
+        });
         let diagnostic = match global {
             true => diagnostic.help("or keep it `in global`: the launch provides as much as the sizes ask for"),
             false => diagnostic,
         };
-        match fact {
+        // A part is what is wanted, and a whole of thousands of elements fits nowhere.
+        match fact.filter(|_| inside.is_none()) {
             Some(fact) => {
                 let text = format!("or bound it with a fact, such as `where {fact}`");
                 diagnostic.change(Change::State(vec![fact]), text)

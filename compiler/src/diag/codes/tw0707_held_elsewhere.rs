@@ -70,6 +70,8 @@ pub struct HeldElsewhere {
     pub witness: Option<ThreadWitness>,
     /// Of a factor of a product, how it must be dealt out.
     pub factor: Option<FactorLanes>,
+    /// Of a sum that tensor cores leave, the op with which a reader takes it as it lies.
+    pub fragment: Option<String>,
     /// The read.
     pub read: Span,
     /// The head of the stage.
@@ -93,6 +95,9 @@ impl FactorLanes {
         let Self { axes: [m, k], each, engine } = self;
         match each {
             2 => format!("`fragment ({m}, {k}) by {engine}`"),
+            // Two neighbours of a sum's columns and two of those half a block further are four neighbours, if columns
+            // are first the even terms, and then the odd ones.
+            4 => format!("`split {k} by 2 -> {k}_c, {k}_b; fragment ({m}, {k}_c) by {engine}`"),
             _ => format!(
                 "`split {k} by {} -> {k}_g, {k}_r; split {k}_r by {each} -> {k}_q, {k}_p`, with `{k}_q` in the place of \
                  the quads of `fragment`, and rows as `fragment` has them",
@@ -104,7 +109,7 @@ impl FactorLanes {
 
 impl IntoDiagnostic for HeldElsewhere {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, witness, factor, read, span } = self;
+        let Self { stage, reader, witness, factor, fragment, read, span } = self;
         let title = match &witness {
             Some(_) => format!("`{reader}` reads registers of `{stage}` that other threads hold"),
             None => format!("could not prove that the threads of `{reader}` hold what they read of `{stage}`"),
@@ -134,8 +139,22 @@ impl IntoDiagnostic for HeldElsewhere {
                 .note(format!("tensor cores read {each} of a row from each register, and neighbours from the lanes of four"))
                 .help(format!("deal `{stage}` out as they read it: {}", factor.ops()));
         }
+        if let Some(fragment) = fragment {
+            return diagnostic
+                .note("tensor cores leave a sum where their instruction says, and nothing else decides who has it")
+                .help(format!("deal `{reader}` out as they do: `{fragment}` in its schedule, in the place of ops on these axes"))
+                .help(format!(
+                    "or let an equation of its own, `t[…] = {stage}[…]`, put it where every thread can read it: \
+                     `schedule t in shared`, with a `fragment` of its axes"
+                ));
+        }
+        // What is computed of a block of terms has no name of its own.
+        let alike = match reader.split_once('$') {
+            Some((sum, _)) => format!("with the ops that the schedule with `online` has for the terms of `{sum}`"),
+            None => format!("`like {reader}` in the schedule of `{stage}`"),
+        };
         diagnostic
-            .help(format!("distribute both alike: `like {reader}` in the schedule of `{stage}`"))
+            .help(format!("distribute both alike: {alike}"))
             .help(format!("or keep `{stage}` where every thread of the block can read it: `in shared`"))
     }
 }

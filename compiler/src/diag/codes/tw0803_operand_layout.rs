@@ -77,11 +77,13 @@ pub struct OperandLayout {
     /// The bits of an element, if rows or columns are neighbours, and tensor cores read terms of such a type only as
     /// neighbours.
     pub crosswise: Option<i128>,
+    /// If what follow each other in the product are every so-many-th row of a copy: how many that is.
+    pub every: Option<i128>,
 }
 
 impl IntoDiagnostic for OperandLayout {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, instead, run, written, op, part, has_swizzle, crosswise } = self;
+        let Self { copy, instead, run, written, op, part, has_swizzle, crosswise, every } = self;
         let span = written.unwrap_or(op);
         let found = Diagnostic::new(Code::TW0803, span, format!("tensor cores cannot read `{copy}` in this layout"))
             .label(op, "read here");
@@ -92,8 +94,13 @@ impl IntoDiagnostic for OperandLayout {
                 .help("or convert the factor to a 16-bit type, of which they read both");
         }
         if has_swizzle {
+            let found = found
+                .note(format!("its runs of {run} bytes have their swizzle, but rows of a tile do not follow each other, 8 by 8 alike"));
+            let found = match every {
+                Some(n) => found.help(format!("let the copy bring one row of every {n} together: `tile` with {n} of a box of the rows, its phases before its rows in `layout`")),
+                None => found,
+            };
             return found
-                .note(format!("its runs of {run} bytes have their swizzle, but rows of a tile do not follow each other, 8 by 8 alike"))
                 .help("let rows and columns of the product be neighbouring rows of the tensor, and `layout` keep their order")
                 .help("or let threads write the factor to shared memory in that order, by an equation of its own");
         }

@@ -8,7 +8,8 @@ use crate::source::Span;
 row! {
     /// A float `sum` may be added up in any order, but the same kernel, shape and target give the same bits every time.
     /// Blocks that add their parts by atomic operations do so in the order in which they come, and each addition
-    /// rounds. Sums of integers, extremes, `all` and `any` do not depend on the order.
+    /// rounds. Sums of integers, extremes, `all` and `any` do not depend on the order. The terms of a scatter,
+    /// `y[p[i]] += …`, are always added in this way, so that its float sums are `unordered`.
     ///
     /// ## Wrong
     ///
@@ -39,20 +40,23 @@ row! {
 pub struct OrderedByNobody {
     /// Type of the sum.
     pub element: ElementType,
-    /// The word `atomic`.
+    /// The word `atomic`; of a scatter the word `sum`.
     pub span: Span,
-    /// The reduction.
-    pub reduction: Span,
+    /// The reduction; none of a scatter.
+    pub reduction: Option<Span>,
 }
 
 impl IntoDiagnostic for OrderedByNobody {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { element, span, reduction } = self;
-        Diagnostic::new(
-            Code::TW1009,
-            span,
-            format!("a sum of `{element}` by atomic operations has other bits each time it runs"),
-        )
+        let title = format!("a sum of `{element}` by atomic operations has other bits each time it runs");
+        let diagnostic = Diagnostic::new(Code::TW1009, span, title);
+        let Some(reduction) = reduction else {
+            return diagnostic
+                .note("the terms of a scatter are added in the order in which they come, and each addition rounds")
+                .replace(span, "unordered sum", "give the promise of the same bits up: `unordered sum`");
+        };
+        diagnostic
         .label(reduction, "this sum promises the same bits every time")
         .note("blocks add their parts in the order in which they come, and each addition rounds")
         .replace(span, "grid", "combine them in a fixed order: `by grid`")

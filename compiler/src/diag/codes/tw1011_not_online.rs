@@ -20,7 +20,7 @@ row! {
     /// - both of `f32` or both of `f64`. A sum of exponentials may have more axes.
     ///
     /// `online dot` is the same for a product: one factor is such an exponential, or one that is rounded to the type of
-    /// a factor.
+    /// a factor, itself or multiplied by a literal before.
     ///
     /// What the term is made of may stand in equations of its own.
     ///
@@ -90,6 +90,8 @@ pub enum ChainProblem {
     Other,
     /// The exponential may be larger than 1.
     Grows(Reduction),
+    /// What is rounded to a narrower type is no multiple of the exponential by a number of that type.
+    Narrow,
     /// The term is too large.
     TooLarge,
 }
@@ -180,6 +182,9 @@ impl ChainProblem {
                 .note(format!("this is not `u - m[i]` with the `u` that {m} is the extreme of, scaled by literals"))
                 .note(format!("with another one, the exponential could be infinite with what {m} is at first"))
                 .help(form),
+            Self::Narrow => diagnostic
+                .note("of what is rounded to a narrower type, the exponential is a factor, and the others are literals: together a number of that type that is exact there, and at most the largest one over 1.75")
+                .help("multiply by a power of two before, such as `(256.0 * p[i, j]) as e4m3`, and by the rest after the sum"),
             Self::Grows(op) => {
                 let (right, extreme) = match op {
                     Reduction::Min => ("exp(m[i] - u)", "smallest"),

@@ -1,17 +1,19 @@
 //! The property, on every path through a kernel.
 
+mod loops;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tilewright_sorted::{SortedMap, SortedSet};
 
 use super::ordered::{Place, waits};
-use super::paths::{InRole, Iterations, MOST_PATHS, Paths, add, as_one, other_than};
+use super::paths::{InRole, Iterations, Paths, add, change};
 use super::regions::{self, Nesting, Position, of_first_thread, of_last_block};
 use super::{Barrier, MOST_WORK, seen::Seen};
 use crate::extent::Expr;
-use crate::kernel_ir::{BufferId, InRoles, Kernel, Loop, RegionId, Sharing, StatementKind};
-use crate::lower::dependence::{Dependences, Group};
+use crate::kernel_ir::{BufferId, InRoles, Kernel, RegionId, Sharing, StatementKind};
+use crate::lower::dependence::Dependences;
 use crate::lower::guards::{Fact, Guards, Known};
 use crate::lower::pending_accesses::Since;
 use crate::work::{self, Step};
@@ -41,6 +43,11 @@ pub(in crate::lower) struct Pass<'a> {
     pub(super) fetched: Vec<bool>,
     /// What tells paths apart.
     guards: Guards,
+    /// Bodies of loops in which nothing does.
+    alike: SortedSet<RegionId>,
+    /// Whether such loops are followed on each path by itself all the same.
+    #[cfg(test)]
+    follows_all: Cell<bool>,
     /// Who accesses what others accessed.
     pub(super) dependences: Dependences<'a>,
     /// Regions that the first thread alone comes to, of the block or of a role.
@@ -80,6 +87,9 @@ impl<'a> Pass<'a> {
             }
         }
         let acts = regions::acts(kernel);
+        let guards = Guards::new(kernel, blocks);
+        let mut alike = SortedSet::new();
+        regions::find_alike(kernel, Kernel::BODY, &|fact| guards.is_followed(fact), &mut alike);
         let mut first = SortedSet::new();
         of_first_thread(kernel, Kernel::BODY, 0, false, &mut first);
         let mut last = SortedSet::new();
@@ -94,7 +104,10 @@ impl<'a> Pass<'a> {
             seen: Seen::new(kernel, &acts),
             acts,
             fetched,
-            guards: Guards::new(kernel, blocks),
+            guards,
+            alike,
+            #[cfg(test)]
+            follows_all: Cell::new(false),
             dependences: Dependences::new(kernel, blocks),
             first,
             last,
@@ -142,15 +155,20 @@ impl<'a> Pass<'a> {
         let Some(before) = before else { return self.holds() };
         self.changed.replace(Some(changed.to_vec()));
         let holds = self.holds_from(from, before, last);
-        debug_assert!(!cfg!(test) || holds == self.holds_at_all(), "{changed:?}");
+        #[cfg(test)]
+        assert_eq!(holds, self.holds_at_all(), "{changed:?}");
         holds
     }
 
     /// The same without what is known of it.
+    #[cfg(test)]
     fn holds_at_all(&self) -> bool {
         let (sure, roles, work) = (self.sure.take(), self.sure_roles.borrow().clone(), self.work.get());
         self.seen.clear();
+        self.follows_all.set(true);
         let holds = self.holds();
+        self.follows_all.set(false);
+        self.seen.clear();
         self.sure.replace(sure);
         self.sure_roles.replace(roles);
         self.work.set(work);
@@ -262,10 +280,9 @@ impl<'a> Pass<'a> {
                 if is_in_role && paths.values().any(|since| since.ready || since.in_cluster.begun) {
                     return self.demand(position, Barrier::OfCluster, paths);
                 }
-                paths.values_mut().for_each(|since| Rc::make_mut(since).sync_cluster(self.kernel, threads));
+                change(paths, |since| since.sync_cluster(self.kernel, threads));
             }
-            Barrier::Of(among) => paths.values_mut().for_each(|since| {
-                let since = Rc::make_mut(since);
+            Barrier::Of(among) => change(paths, |since| {
                 // A role waits for its own threads, and the block made barriers ready.
                 let ready = since.ready && is_in_role;
                 since.sync(self.kernel, among, threads);
@@ -420,81 +437,5 @@ impl<'a> Pass<'a> {
             from.1 = at.1 + 1;
         }
         Some(())
-    }
-
-    /// What happened after a loop inside so many others; none if something in it is not ordered.
-    fn iterations(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
-        let [runs, skips] = self.sides(paths, Fact::Runs(l.count));
-        // What was before the loop is after it only where it has no iteration.
-        let always = self.kernel.value(l.count).facts.range.low >= 1;
-        let skips = if always { Paths::new() } else { skips };
-        let mut paths = self.repeated(l, depth, runs)?;
-        paths.values_mut().for_each(|since| Rc::make_mut(since).behind(depth));
-        paths = self.forgotten(l.body, paths);
-        skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
-        Some(paths)
-    }
-
-    /// What happened after one iteration or more of a loop that is come to on these paths, or was before: a loop inside
-    /// another one is come to in each of its iterations, and what happens there on any path is one set in the end.
-    fn repeated(&self, l: &Loop, depth: usize, paths: Paths) -> Option<Paths> {
-        let Iterations { mut before, mut after } = self.loops.borrow_mut().remove(&l.body).unwrap_or_default();
-        let earlier = before.clone();
-        paths.into_iter().for_each(|(known, since)| add(&mut before, known, since));
-        before = if before.len() > MOST_PATHS { as_one(before) } else { before };
-        let placed = self.placed.borrow().clone();
-        let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
-        let mut many = false;
-        // What comes to an iteration that did not come to one so far.
-        let mut fresh = other_than(&before, &earlier);
-        // Nothing more can come at some time: each turn adds something, and there is little to add.
-        while !fresh.is_empty() {
-            let earlier = after.clone();
-            let behind = self.iterated(l.body, self.flow(l.body, depth + 1, fresh)?);
-            behind.into_iter().for_each(|(known, since)| add(&mut after, known, since));
-            many |= after.len() > MOST_PATHS;
-            after = if many { as_one(after) } else { after };
-            fresh = other_than(&after, &earlier);
-            fresh.values_mut().for_each(|since| Rc::make_mut(since).again(depth, &is_around));
-        }
-        // What was found before a barrier was put is more than happens now.
-        if *self.placed.borrow() != placed {
-            return Some(after);
-        }
-        let found = after.clone();
-        self.loops.borrow_mut().insert(l.body, Iterations { before, after });
-        Some(found)
-    }
-
-    /// The paths after a region: what it binds is another value the next time.
-    fn forgotten(&self, region: RegionId, paths: Paths) -> Paths {
-        self.known_as(paths, |fact| (self.kernel.value(fact.value()).region != region).then_some(fact))
-    }
-
-    /// The paths after an iteration, where what it binds was so in the iteration before.
-    fn iterated(&self, body: RegionId, paths: Paths) -> Paths {
-        let bound = |fact: Fact| self.kernel.value(fact.value()).region == body;
-        self.known_as(paths, |fact| if bound(fact) { self.guards.before(fact) } else { Some(fact) })
-    }
-
-    fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
-        let mut behind = Paths::new();
-        for (known, since) in paths {
-            add(&mut behind, self.guards.known_as(known, &how), since);
-        }
-        if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
-    }
-
-    /// The paths on which a fact holds, and those on which it does not.
-    fn sides(&self, paths: Paths, fact: Fact) -> [Paths; 2] {
-        let mut sides = [Paths::new(), Paths::new()];
-        for (known, since) in paths {
-            for (side, holds) in sides.iter_mut().zip([true, false]) {
-                if !self.guards.excludes(known, fact, holds) {
-                    add(side, self.guards.with(known, fact, holds), since.clone());
-                }
-            }
-        }
-        sides
     }
 }

@@ -41,11 +41,12 @@
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what
 //! was before the loop or at the body's end; after it comes what was before it only if it may have no iteration.
-//! Threads that branch apart are on both sides at a time. Where something is not ordered, as far as the schedule knows,
-//! the flow puts a barrier right before it, or before the branches that it is in. Each barrier is then left out if
-//! others, or a search, show it to be needless, taken out of loops as far as everything stays ordered, moved into a
-//! branch that alone needs it, and weakened to one of warps or warpgroups. One of the cluster takes the place of an
-//! earlier one of the block.
+//! Threads that branch apart are on both sides at a time. A loop in which nothing tells paths apart does the same on
+//! all of them: it is followed once for each that happened before it. Where something is not ordered, as far as the
+//! schedule knows, the flow puts a barrier right before it, or before the branches that it is in. Each barrier is then
+//! left out if others, or a search, show it to be needless, taken out of loops as far as everything stays ordered,
+//! moved into a branch that alone needs it, and weakened to one of warps or warpgroups. One of the cluster takes the
+//! place of an earlier one of the block.
 //!
 //! **Approximation.** To TMA a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers
 //! may be put that only some paths need, never left out where one does. Paths are told apart by conditions, and by

@@ -39,6 +39,21 @@ pub(super) fn add(paths: &mut Paths, known: Known, since: Rc<Since>) {
     }
 }
 
+/// Changes what happened on all paths: once where the same did on several of them, which then share it.
+pub(super) fn change(paths: &mut Paths, how: impl Fn(&mut Since)) {
+    let mut changed: Vec<(Rc<Since>, Rc<Since>)> = Vec::new();
+    for since in paths.values_mut() {
+        let is_it = |before: &Rc<Since>| Rc::ptr_eq(before, since) || *before == *since;
+        if let Some((_, after)) = changed.iter().find(|(before, _)| is_it(before)) {
+            *since = after.clone();
+            continue;
+        }
+        let before = since.clone();
+        how(Rc::make_mut(since));
+        changed.push((before, since.clone()));
+    }
+}
+
 /// The paths on which something happened that did not on others.
 pub(super) fn other_than(paths: &Paths, others: &Paths) -> Paths {
     paths.iter().filter(|(known, since)| others.get(known) != Some(since)).cloned().collect()

@@ -5,6 +5,7 @@ use tilewright_sorted::SortedSet;
 
 use super::Barrier;
 use crate::kernel_ir::{IndexOp, Inside, Kernel, Op, RegionId, StatementKind, ValueId};
+use crate::lower::guards::Fact;
 
 /// Before a statement of a region, or at its end.
 pub(super) type Position = (RegionId, usize);
@@ -243,4 +244,32 @@ fn is_first_thread(kernel: &Kernel, condition: ValueId, number: u32) -> bool {
         Op::Arrived => true,
         _ => false,
     }
+}
+
+/// Finds the bodies of loops in which no branch and no loop is a fact that is followed; whether that is so of a region.
+pub(super) fn find_alike(
+    kernel: &Kernel,
+    region: RegionId,
+    is_followed: &dyn Fn(Fact) -> bool,
+    found: &mut SortedSet<RegionId>,
+) -> bool {
+    let mut all = true;
+    for statement in kernel.region(region).statements.iter().filter(|s| !s.kind.only_computes()) {
+        let inside = statement.kind.effects().inside;
+        for part in inside.regions() {
+            let is_alike = find_alike(kernel, part, is_followed, found);
+            if is_alike && matches!(inside, Inside::Loop(_)) {
+                found.insert(part);
+            }
+            all &= is_alike;
+        }
+        all &= match inside {
+            Inside::Loop(l) => !is_followed(Fact::Runs(l.count)),
+            Inside::If(branch) => !is_followed(Fact::Holds(branch.condition)),
+            // These wait for each other in their own ways.
+            Inside::Roles(_) => false,
+            Inside::Elect(_) | Inside::Nothing => true,
+        };
+    }
+    all
 }

@@ -4,6 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use tilewright_sorted::SortedMap;
+
 use super::paths::Paths;
 use super::regions::{self, Position};
 use crate::kernel_ir::{BufferId, Inside, Kernel, RegionId, StatementKind};
@@ -12,10 +14,15 @@ use crate::lower::pending_accesses::Since;
 /// So many turns of a loop are remembered for each statement.
 const MOST_TURNS: usize = 4;
 
+/// What may happen before a loop that is remembered.
+const MOST_BEFORE_LOOP: usize = 16;
+
 /// What statements that act did, for each region and each of them.
 #[derive(Default)]
 pub(super) struct Seen {
     of: Vec<Vec<RefCell<Of>>>,
+    /// By body, what loops did that do the same on all paths.
+    loops: RefCell<SortedMap<RegionId, Vec<Turn<Rc<Since>>>>>,
     /// Where buffers lie, as it was when these were seen.
     alias_of: RefCell<Vec<BufferId>>,
     /// How often a barrier was put somewhere.
@@ -28,19 +35,23 @@ struct Of {
     /// Whether it is worth to be remembered, and decided by what came before it: what is known of loops is known for
     /// all of their iterations.
     is_kept: bool,
-    turns: Vec<Turn>,
+    turns: Vec<Turn<Paths>>,
 }
 
-struct Turn {
-    before: Paths,
-    after: Paths,
+/// What happened before and after.
+struct Turn<T> {
+    before: T,
+    after: T,
     /// Whether searches told what is ordered.
     searched: bool,
 }
 
+fn is_one(a: &Rc<Since>, b: &Rc<Since>) -> bool {
+    Rc::ptr_eq(a, b) || a == b
+}
+
 /// Whether it is the same on the same paths.
 fn is_same(paths: &Paths, others: &Paths) -> bool {
-    let is_one = |a: &Rc<Since>, b: &Rc<Since>| Rc::ptr_eq(a, b) || a == b;
     let mut all = paths.iter().zip(others.iter());
     paths.len() == others.len() && all.all(|(a, b)| a.0 == b.0 && is_one(&a.1, &b.1))
 }
@@ -69,12 +80,14 @@ impl Seen {
     /// Forgets everything.
     pub fn clear(&self) {
         self.of.iter().flatten().for_each(|of| of.borrow_mut().turns.clear());
+        self.loops.borrow_mut().clear();
     }
 
     /// Another barrier stands at a position, or none.
     pub fn change(&self, nesting: &regions::Nesting, acts: &[Vec<usize>], position: Position) {
         self.changes.set(self.changes.get() + 1);
         for (region, at) in nesting.around(position) {
+            self.loops.borrow_mut().remove(&region);
             let n = acts[region.index()].partition_point(|own| *own < at);
             if let Some(of) = self.of[region.index()].get(n) {
                 of.borrow_mut().turns.clear();
@@ -90,7 +103,7 @@ impl Seen {
     /// What the nth statement of a region that acts did, if it was seen.
     pub fn after(&self, (region, n): (RegionId, usize), paths: &Paths, searched: bool) -> Option<Paths> {
         let of = self.of[region.index()][n].borrow();
-        let is_it = |turn: &&Turn| turn.searched == searched && is_same(paths, &turn.before);
+        let is_it = |turn: &&Turn<Paths>| turn.searched == searched && is_same(paths, &turn.before);
         of.turns.iter().find(is_it).map(|turn| turn.after.clone())
     }
 
@@ -101,6 +114,23 @@ impl Seen {
             of.turns.remove(0);
         }
         of.turns.push(Turn { before, after: after.clone(), searched });
+    }
+
+    /// What the loop with this body did, if it was seen.
+    pub fn after_loop(&self, body: RegionId, before: &Rc<Since>, searched: bool) -> Option<Rc<Since>> {
+        let loops = self.loops.borrow();
+        let mut turns = loops.get(&body)?.iter();
+        turns.find(|turn| turn.searched == searched && is_one(before, &turn.before)).map(|turn| turn.after.clone())
+    }
+
+    /// It did this, with no other barrier since.
+    pub fn keep_loop(&self, body: RegionId, before: Rc<Since>, after: Rc<Since>, searched: bool) {
+        let mut loops = self.loops.borrow_mut();
+        let turns = loops.entry(body).or_default();
+        if turns.len() >= MOST_BEFORE_LOOP {
+            turns.remove(0);
+        }
+        turns.push(Turn { before, after, searched });
     }
 
     /// Whether the nth statement of a region that acts can be remembered.

@@ -183,8 +183,9 @@ impl<'a> Pair<'a> {
                         } else if at >= end && !before.is_anywhere() {
                             let one = Expr::constant(1);
                             match (side, before.had_another(depth), before.has_begun_another(depth)) {
-                                (0, true, _) => known.push(last.sub(&index).sub(&one)),
-                                (0, false, _) => known.push(index.sub(&last)),
+                                (0, Some(true), _) => known.push(last.sub(&index).sub(&one)),
+                                (0, Some(false), _) => known.push(index.sub(&last)),
+                                (0, None, _) => {}
                                 (_, _, true) => known.push(index.sub(&one)),
                                 (_, _, false) => known.push(index.scale(-1)),
                             }

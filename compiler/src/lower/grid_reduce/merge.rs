@@ -248,7 +248,7 @@ impl Nest<'_, '_> {
         self.b.begin_if(own.writes);
         for (a, word_of) in words.iter().enumerate() {
             let at = self.partial(layout, site, a, own.zero);
-            self.b.atomic_update(first + 1, at, word.update(), *word_of);
+            self.b.atomic_update(Memory::Workspace(first + 1), at, word.update(), *word_of);
         }
         self.b.end_if();
         let blocks = self.b.index_convert(own.site.partials, Type::I32);

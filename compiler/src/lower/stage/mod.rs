@@ -11,6 +11,7 @@ mod narrowed;
 mod online;
 mod raster;
 mod reduce;
+mod scatter;
 mod store;
 mod units;
 
@@ -114,6 +115,8 @@ pub(super) struct Nest<'a, 'b> {
     pub(super) product: Option<&'a Product>,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
+    /// Where the terms of a scatter belong at this point, and whether that is in the tensor: one for each lane.
+    places: Vec<(ValueId, ValueId)>,
     /// Buffers of staged outputs that elements are written to at this point.
     pub(super) targets: Vec<Held<'a>>,
     pub(super) index: Type,
@@ -256,6 +259,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         product: product::of(analysed, around.staged),
         copies: copies.to_vec(),
         across: GridPartials::of(stage, threads).zip(workspaces.get(own).copied()),
+        places: Vec::new(),
         targets: Vec::new(),
         index,
         around,
@@ -339,7 +343,7 @@ impl Nest<'_, '_> {
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
         let domain = &self.stage.domain;
         let value = |v: Var| domain.axis_of(v).and_then(|axis| values.get(axis).copied().flatten());
-        if e.vars().into_iter().any(|v| !Family::is_size(v) && value(v).is_none()) {
+        if e.mentions(&|v| !Family::is_size(v) && value(v).is_none()) {
             return None;
         }
         let ty = self.index;

@@ -266,7 +266,8 @@ impl Nest<'_, '_> {
             | Value::Variable(_)
             | Value::Component { .. }
             | Value::Reduce { .. }
-            | Value::Fold { .. } => None,
+            | Value::Fold { .. }
+            | Value::Scatter { .. } => None,
             _ => algorithm.operands(value).into_iter().try_for_each(|operand| self.ends_of_value(operand, of, ends)),
         }
     }

@@ -1,6 +1,6 @@
 //! The elements of a stage, and where each is stored: device memory, the buffer of a staged output, an instance.
 
-use tilewright_kernel::algorithm::ValueId as AlgorithmValue;
+use tilewright_kernel::algorithm::{Value, ValueId as AlgorithmValue};
 
 use super::{Nest, Point};
 use crate::domain::AxisId;
@@ -22,6 +22,9 @@ impl Nest<'_, '_> {
         }
         let scope = self.scope(&point.values);
         let components = self.stored();
+        for (n, value) in components.iter().enumerate() {
+            self.find_place(n, *value, &scope);
+        }
         let mut values: Vec<ValueId> =
             components.into_iter().map(|value| self.values.value(self.b, value, &scope)).collect();
         self.values.reduced = None;
@@ -98,7 +101,10 @@ impl Nest<'_, '_> {
         if let Some(target) = self.target.clone() {
             return self.store_instance(&target, points, component, lanes);
         }
-        let Some(&(_, parameter)) = self.outputs().get(component) else { return };
+        let Some(&(value, parameter)) = self.outputs().get(component) else { return };
+        if let Value::Scatter { op, .. } = self.program.algorithm.values[value as usize] {
+            return self.take_in(parameter, op, lanes);
+        }
         let Some(tensor) = expressions::tensor(self.program, parameter) else { return };
         let indices = |this: &mut Self, point: &Point| this.output_indices(&point.values);
         let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter).cloned() else {

@@ -341,6 +341,7 @@ impl<'a> Values<'a> {
                 b.cast(x, ty)
             }
             Value::Read { source, indices, or } => self.read(b, id, source, indices, or, scope),
+            Value::Scatter { term, .. } => self.value(b, term, scope),
             Value::Reduce { .. } | Value::Fold { .. } => {
                 let states = self.reduction(b, id, scope);
                 states[0]

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use tilewright_kernel::algorithm::{Compare, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
+use tilewright_kernel::Size;
+use tilewright_kernel::algorithm::{Compare, Index, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
 use super::{Bound, ComputedOf, LeavesAt, Neighbours, Scope, Values};
@@ -288,6 +289,41 @@ impl<'a> Values<'a> {
         loaded[at as usize]
     }
 
+    /// Whether an index is one of a dimension with a size.
+    fn within(&mut self, b: &mut Builder, index: ValueId, size: &Size) -> ValueId {
+        let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
+        let (index, size) = Self::widen(b, index, size);
+        b.in_range(index, size)
+    }
+
+    /// The element of a tensor that these indices name, wherever they come from: where it lies, if it is there, and
+    /// whether it is. An axis that goes no further than its dimension is not asked.
+    pub fn place(
+        &mut self,
+        b: &mut Builder,
+        tensor: &TensorParameter,
+        indices: Run,
+        scope: &Scope,
+    ) -> (ValueId, ValueId) {
+        let (program, facts) = (self.program, self.facts);
+        let list = &program.algorithm.index_lists[indices.range()];
+        let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        let is_inside = |index: IndexId, size: &Size| {
+            let Index::Axis(axis) = program.algorithm.indices[index as usize] else { return false };
+            let (lower, upper) = expressions::range(program, axis, facts, &expressions::Scope::default());
+            let left = facts.normal(&Expr::from_size(size)).sub(&upper);
+            [lower, left].iter().all(|e| !e.is_unknown() && facts.proves_nonnegative(e))
+        };
+        let mut inside = b.bool_literal(true);
+        for ((index, value), size) in list.iter().zip(&values).zip(tensor.shape.iter()) {
+            if !is_inside(*index, size) {
+                let within = self.within(b, *value, size);
+                inside = b.and(inside, within);
+            }
+        }
+        (self.offset(b, tensor, &values), inside)
+    }
+
     /// Whether indices are in the domain of what is read.
     pub(super) fn in_domain(&mut self, b: &mut Builder, source: Source, values: &[ValueId], scope: &Scope) -> ValueId {
         let mut inside = b.bool_literal(true);
@@ -295,9 +331,7 @@ impl<'a> Values<'a> {
             Source::Parameter(parameter) => {
                 let Some(tensor) = expressions::tensor(self.program, parameter) else { return inside };
                 for (value, size) in values.iter().zip(tensor.shape.iter()) {
-                    let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
-                    let (value, size) = Self::widen(b, *value, size);
-                    let within = b.in_range(value, size);
+                    let within = self.within(b, *value, size);
                     inside = b.and(inside, within);
                 }
             }

@@ -24,6 +24,7 @@ use crate::program::Program;
 use crate::schedule::Stage;
 use crate::schedule::{
     accesses::{Access, Inner},
+    neighbours,
     vector::{Along, Vector},
 };
 
@@ -249,11 +250,12 @@ impl Check<'_> {
                 Along::Affine { step, .. } => Some(step.show(&|v| self.variable(v))),
                 Along::Straddles => None,
             };
-            let is_data = |a: &&AxisId| domain.axes[**a].kind == AxisKind::Data;
+            let last = neighbours::along(self.stage, self.symbolic, access);
+            let last = last.filter(|axis| domain.axes[*axis].kind == AxisKind::Data);
             return Some(Finding::Scattered(ScatteredVector {
                 axis,
                 tensor,
-                last: domain.roots.iter().rfind(is_data).map(|a| domain.axes[*a].name.clone()),
+                last: last.map(|axis| domain.axes[axis].name.clone()),
                 step,
                 witness,
                 access: access_span,

@@ -58,7 +58,7 @@ impl Cut<'_> {
                 Value::Select(self.value(a, env, of)?, self.value(b, env, of)?, self.value(c, env, of)?)
             }
             Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => return Ok(value),
-            Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } => {
+            Value::Reduce { .. } | Value::Fold { .. } | Value::Component { .. } | Value::Scatter { .. } => {
                 let span = self.program.value_spans.get(value as usize).copied().unwrap_or(self.span);
                 return refused("has terms with a reduction in them: give that an equation of its own", span);
             }

@@ -1130,6 +1130,7 @@ fn literals_fit_their_place() {
             1 | kernel K(x: u8[N]) -> (y: u8[N]) { y[i] = x[i] + 256; }
               |                                                  ^^^
               = note: `u8` holds 0 to 255
+              = help: `i32` has it: compute with `… as i32`, and convert the result
               = explain: TW0122
 
         "#]],

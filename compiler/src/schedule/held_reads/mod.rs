@@ -11,8 +11,9 @@ mod search;
 
 use std::ops::ControlFlow;
 
+use super::neighbours::stems_from;
 use super::ownership::{Digit, Ranges, Reads, digits, digits_in_cluster, leaves_at, register_loops, registers};
-use super::{Plan, Stage};
+use super::{Along, Plan, Stage};
 use tilewright_theory::side_by_side::{all, piece};
 
 use crate::diag::Diagnostics;
@@ -83,13 +84,15 @@ fn has_idle_owners(plan: &Plan, stage: &Stage) -> bool {
     units.saturating_mul(size) < i128::from(stage.distribution.block)
 }
 
-/// Checks every stage in registers and its readers; `threads` is the size of a block.
-pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
+/// Checks every stage in registers and its readers. What `beside` does is done at the same time; none of that after an
+/// error.
+pub fn check_reads<R: Send>(plan: &Plan, beside: impl FnOnce() -> R + Send, diags: &mut Diagnostics) -> Option<R> {
+    let mut found = Diagnostics::new();
     for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
         let count = registers(stage);
         if count > i128::from(REGISTER_LIMIT) {
             let unbounded = register_loops(stage).into_iter().find(|l| l.1 == i128::MAX);
-            diags.report(RegisterBudget {
+            found.report(RegisterBudget {
                 stage: stage.name.clone(),
                 count: unbounded.is_none().then_some(count),
                 axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
@@ -99,13 +102,19 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             });
         }
     }
-    if diags.has_errors() {
-        return;
+    if found.has_errors() {
+        diags.append(found);
+        return None;
     }
-    let mut found: Vec<Option<Diagnostics>> = plan.stages.iter().map(|_| None).collect();
+    let mut readers: Vec<Option<Diagnostics>> = plan.stages.iter().map(|_| None).collect();
+    let mut other = None;
     let of = |(at, place)| piece(place, move || of_reader(plan, at));
-    all(plan.stages.len() >= MANY, found.iter_mut().enumerate().map(of).collect());
-    found.into_iter().flatten().for_each(|found| diags.append(found));
+    let of_readers = readers.iter_mut().enumerate().map(of);
+    all(plan.stages.len() >= MANY, std::iter::once(piece(&mut other, beside)).chain(of_readers).collect());
+    readers.into_iter().flatten().for_each(|own| found.append(own));
+    let other = other.filter(|_| !found.has_errors());
+    diags.append(found);
+    other
 }
 
 /// Stages of which it is worth a thread to look at the reads.
@@ -409,12 +418,36 @@ impl Reading<'_> {
         known
     }
 
+    /// Of what tensor cores leave, the op that gives it to the threads that have it: on the axes of the reader that are
+    /// a tile's rows and columns, where it has such.
+    fn fragment(&self) -> Option<String> {
+        let Self { reader, held, read, symbolic, .. } = self;
+        let engine = held.product.as_ref()?.engine;
+        let domain = &reader.domain;
+        let axis_of = |(along, index): (&Along, &Expr)| {
+            let is_index = |root: &&AxisId| {
+                let apart = reader.facts.normal(&index.sub(&symbolic.values[**root]));
+                !apart.is_unknown() && apart.vars().iter().all(|v| (*v as usize) < reader.facts.dims())
+            };
+            let root = *domain.roots.iter().find(is_index)?;
+            let most = along.most.as_constant()?;
+            let is_it = |axis: &AxisId| {
+                domain.axes[*axis].extent.as_constant() == Some(most) && stems_from(domain, *axis, root)
+            };
+            (0..domain.axes.len()).find(is_it).map(|axis| domain.axes[axis].name.as_str())
+        };
+        let axes: Vec<&str> =
+            held.coordinates.iter().zip(&read.indices).map(|pair| axis_of(pair).unwrap_or("…")).collect();
+        Some(format!("fragment ({}) by {engine}", axes.join(", ")))
+    }
+
     fn report(&self, witness: Option<ThreadWitness>, diags: &mut Diagnostics) {
         diags.report(HeldElsewhere {
             stage: self.held.name.clone(),
             reader: self.reader.name.clone(),
             witness,
             factor: self.factor.clone(),
+            fragment: self.fragment(),
             read: self.read.span,
             span: self.held.span,
         });

@@ -37,6 +37,41 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// Calls `each` for this expression and everything in it, itself first.
+    pub fn visit<'a>(&'a self, each: &mut dyn FnMut(&'a Expr)) {
+        each(self);
+        match &self.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Constant(_) | ExprKind::Name(_) => {}
+            ExprKind::Read(read) => {
+                read.indices.iter().chain(read.otherwise.as_deref()).for_each(|part| part.visit(each));
+            }
+            ExprKind::Unary(_, inner) | ExprKind::Cast(inner, _) => inner.visit(each),
+            ExprKind::Binary(left, _, right) => [left, right].into_iter().for_each(|part| part.visit(each)),
+            ExprKind::If(choice) => {
+                [&choice.condition, &choice.then, &choice.otherwise].into_iter().for_each(|part| part.visit(each));
+            }
+            ExprKind::Call(call) => call.args.iter().for_each(|part| part.visit(each)),
+            ExprKind::Reduction(reduction) => {
+                reduction.axes.iter().flat_map(AxisDecl::ends).for_each(|end| end.visit(each));
+                reduction.body.visit(each);
+            }
+            ExprKind::Fold(fold) => {
+                fold.axes.iter().flat_map(AxisDecl::ends).for_each(|end| end.visit(each));
+                [&fold.init, &fold.step].into_iter().for_each(|part| part.visit(each));
+                fold.merge.iter().for_each(|merge| merge.value.visit(each));
+            }
+            ExprKind::Tuple(parts) => parts.iter().for_each(|part| part.visit(each)),
+        }
+    }
+
+    /// Whether a tensor is read in it.
+    #[must_use]
+    pub fn reads_a_tensor(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |part| found |= matches!(part.kind, ExprKind::Read(_)));
+        found
+    }
+
     /// Every expression in this one, itself first.
     pub fn visit_mut(&mut self, each: &mut dyn FnMut(&mut Expr)) {
         each(self);
@@ -73,6 +108,11 @@ impl Expr {
 }
 
 impl AxisDecl {
+    /// The ends of its range.
+    pub fn ends(&self) -> impl Iterator<Item = &Expr> {
+        self.range.iter().flat_map(|range| [&range.start, &range.end])
+    }
+
     /// The ends of its range.
     pub fn ends_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.range.iter_mut().flat_map(|Range { start, end, inclusive: _, span: _ }| [start, end])

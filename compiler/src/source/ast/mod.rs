@@ -6,6 +6,7 @@
 
 mod expr;
 mod op;
+mod scatter;
 mod words;
 
 pub use expr::{
@@ -13,6 +14,7 @@ pub use expr::{
     Reduction,
 };
 pub use op::{BlockOrder, L2Hint, LayoutAxis, Op, OpKind, SplitSide};
+pub use scatter::{Scatter, Update};
 pub use tilewright_kernel::ElementType;
 pub use words::{
     BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, RegionKind,
@@ -238,14 +240,34 @@ impl Item {
 pub struct Equation {
     /// The tensors defined: one, or several for a tuple.
     pub targets: Vec<Name>,
-    /// The left-hand indices.
+    /// The left-hand indices; of a scatter those that are names alone.
     pub axes: Vec<AxisDecl>,
+    /// What else stands on the left of a scatter.
+    pub scatter: Option<Scatter>,
     /// The right-hand side.
     pub value: Expr,
     /// The left-hand side.
     pub head: Span,
     /// The whole equation with its semicolon.
     pub span: Span,
+}
+
+impl Equation {
+    /// Indices on the left.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.scatter.as_ref().map_or(self.axes.len(), |scatter| scatter.indices.len())
+    }
+
+    /// The expressions in it, but for ranges: the right-hand side, and the left-hand indices of a scatter.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        self.scatter.iter().flat_map(|scatter| &scatter.indices).chain([&self.value])
+    }
+
+    /// The same, to be changed.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.scatter.iter_mut().flat_map(|scatter| &mut scatter.indices).chain([&mut self.value])
+    }
 }
 
 /// `launch cluster(2), threads(256), persistent;`

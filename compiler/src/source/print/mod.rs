@@ -5,7 +5,7 @@ mod op;
 
 use super::ast::{
     Attribute, AxisDecl, BinaryOp, Clauses, Equation, Expr, Fact, Item, Kernel, Launch, LaunchItem, LaunchItemKind,
-    Name, Param, Program, Range, Role, Schedule, Shape, StagedCopy, Type, Unit,
+    Name, Param, Program, Range, Role, Scatter, Schedule, Shape, StagedCopy, Type, Unit,
 };
 
 /// Binding strength of the forms around the infix operators, on the scale of [`super::ast::BinaryOp::precedence`].
@@ -232,18 +232,36 @@ impl Printer {
             }
         }
         self.text("[");
-        self.axis_decls(&equation.axes);
-        self.text("] = ");
+        match &equation.scatter {
+            Some(scatter) => self.places(scatter, &equation.axes),
+            None => self.axis_decls(&equation.axes),
+        }
+        self.text("] ");
+        self.text(equation.scatter.as_ref().map_or("=", |scatter| scatter.update.value.as_str()));
+        self.text(" ");
         self.expr(&equation.value, 0);
         self.text(";\n");
     }
 
     fn axis_decls(&mut self, axes: &[AxisDecl]) {
-        self.list(axes, |p, axis| {
-            p.text(&axis.name.text);
-            if let Some(range) = &axis.range {
-                p.text(" in ");
-                p.range(range);
+        self.list(axes, Self::axis_decl);
+    }
+
+    fn axis_decl(&mut self, axis: &AxisDecl) {
+        self.text(&axis.name.text);
+        if let Some(range) = &axis.range {
+            self.text(" in ");
+            self.range(range);
+        }
+    }
+
+    /// What stands on the left of a scatter: axes as they were declared.
+    fn places(&mut self, scatter: &Scatter, axes: &[AxisDecl]) {
+        self.list(&scatter.indices, |p, index| {
+            let declared = axes.iter().find(|axis| axis.name.span == index.span);
+            match declared {
+                Some(axis) => p.axis_decl(axis),
+                None => p.expr(index, 0),
             }
         });
     }

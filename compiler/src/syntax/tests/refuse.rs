@@ -519,16 +519,6 @@ fn left_hand_sides() {
               = help: shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`
               = explain: TW0009
 
-            error[TW0005]: `scatter` is not supported yet
-             --> k.rs:2:13
-              |
-            2 | y[0] = 1; y[p[i]] = 2; y[i * 2] = 3; y[] = ; y[i,,] = 1; (y, z) = 4;
-              |             ^
-              = note: it is part of the language, and this version of the compiler cannot build it
-              = help: say of each element of the output where it comes from: an index that is read from memory may stand on the
-                right, `x[p[i]] or 0.0`
-              = explain: TW0005
-
             error[TW0009]: the indices on the left of an equation are distinct axes
              --> k.rs:2:26
               |

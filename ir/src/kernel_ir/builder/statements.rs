@@ -188,9 +188,9 @@ impl Builder {
         self.kernel.workspaces.push(workspace);
     }
 
-    /// Combines an element of a workspace with a value.
-    pub fn atomic_update(&mut self, workspace: u16, offset: ValueId, op: AtomicOp, value: ValueId) {
-        self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }));
+    /// Combines an element in device memory with a value.
+    pub fn atomic_update(&mut self, memory: Memory, offset: ValueId, op: AtomicOp, value: ValueId) {
+        self.push(self.line, StatementKind::AtomicUpdate(AtomicUpdate { memory, offset, op, value }));
     }
 
     /// The first thread of the block, or of the role, arrives at a counter, as those of `blocks` blocks do, and tells

@@ -272,10 +272,11 @@ impl Checker<'_> {
                 self.expect(fits && given == got, Problem::BadBinding(*result));
                 self.open(*result);
             }
-            StatementKind::AtomicUpdate(AtomicUpdate { workspace, offset, op, value }) => {
-                let ty = self.access(Memory::Workspace(*workspace), *offset, 1, true);
+            StatementKind::AtomicUpdate(AtomicUpdate { memory, offset, op, value }) => {
+                let ty = self.access(*memory, *offset, 1, true);
                 self.operand(*value, |value| Some(value) == ty);
-                self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
+                let of_device = !matches!(memory, Memory::Buffer(_));
+                self.expect(of_device && ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*memory));
             }
             StatementKind::LastBlockTicket { counters, at, blocks, last, .. } => {
                 self.collective(Threads::All);

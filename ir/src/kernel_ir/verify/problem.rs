@@ -1,6 +1,6 @@
 //! What can be wrong.
 
-use crate::kernel_ir::{RegionId, ValueId, VariableId};
+use crate::kernel_ir::{Memory, RegionId, ValueId, VariableId};
 
 /// A violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,8 @@ pub enum Problem {
     PartOfUnit(u32),
     /// A workspace that does not exist, is not passed, or is no counter where one is needed.
     NotAWorkspace(u16),
-    /// An update that this workspace's type does not have.
-    BadUpdate(u16),
+    /// An update that elements of this type do not have, or one of a buffer.
+    BadUpdate(Memory),
     /// A product of matrices that no tensor core computes: types, columns, layouts.
     BadProduct(VariableId),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.

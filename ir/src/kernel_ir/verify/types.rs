@@ -7,11 +7,7 @@ use crate::kernel_ir::{AtomicOp, Op, Type, UnaryOp, ValueId, arithmetic_type};
 
 /// Whether memory has an update of this type.
 pub(super) fn updates(op: AtomicOp, ty: Type) -> bool {
-    use ElementType::{F32, F64, U32, U64};
-    match op {
-        AtomicOp::Add => matches!(ty, Type::Element(F32 | F64 | U32 | U64)),
-        AtomicOp::Max | AtomicOp::Or => matches!(ty, Type::Element(U32 | U64)),
-    }
+    matches!(ty, Type::Element(element) if op.takes(element))
 }
 
 pub(super) fn literal_fits(ty: Type, bits: u64) -> bool {

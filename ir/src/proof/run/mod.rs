@@ -10,7 +10,7 @@ use super::Stop;
 use super::agent::{Active, Agent, Frame, Turn, Waiting};
 use super::barriers::{Groups, Phase};
 use super::blocks::Workspaces;
-use super::global::Elements;
+use super::global::{self, Elements};
 use super::launch::Launch;
 use super::order::{AgentId, Clock, Order, Time};
 use super::products::Products;
@@ -57,9 +57,11 @@ impl<'a> Run<'a> {
     pub fn new(kernel: &'a Kernel, launch: &'a Launch, budget: u64, data: Option<Data<'a>>) -> Outcome<Self> {
         let mut tensors = Vec::new();
         let mut left = budget;
-        for tensor in &launch.tensors {
+        let updated = global::updated(kernel);
+        for (parameter, tensor) in launch.tensors.iter().enumerate() {
+            let is_updated = updated.contains(&Memory::Parameter(parameter as u16));
             let elements = match tensor {
-                Some(tensor) => Some(Elements::new(tensor, left).ok_or(Stop::Exhausted)?),
+                Some(tensor) => Some(Elements::new(tensor, is_updated, left).ok_or(Stop::Exhausted)?),
                 None => None,
             };
             left = left.saturating_sub(elements.as_ref().map_or(0, Elements::span));

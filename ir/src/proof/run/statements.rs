@@ -148,16 +148,16 @@ impl<'a> Run<'a> {
             }
             StatementKind::AtomicUpdate(update) => {
                 if active.maybe {
-                    let name = self.name(Memory::Workspace(update.workspace));
+                    let name = self.name(update.memory);
                     self.depends(format!("whether `{name}` is updated depends on data"));
                 }
-                let memory = Memory::Workspace(update.workspace);
+                let memory = update.memory;
                 for thread in active.threads() {
                     if let Some(at) = self.offset(memory, update.offset, thread, active)? {
                         self.access(memory, at, 1, thread, active, Touch::Update)?;
                         let with = self.me.values[update.value.index()].of(thread);
                         if let Some(data) = &mut self.data {
-                            data.update(self.kernel, (update.workspace, at), update.op, with);
+                            data.update(self.kernel, (memory, at), update.op, with);
                         }
                     }
                 }

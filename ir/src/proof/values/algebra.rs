@@ -70,6 +70,9 @@ impl Freedom {
                     found.online |= order.is_online();
                     found.merge |= order.is_online();
                 }
+                Value::Scatter { op: Reduction::Sum, term, .. } => {
+                    found.add |= algorithm.types[term as usize].is_float();
+                }
                 Value::Fold { states, .. } => {
                     found.merge |= algorithm.folds[states.range()].iter().any(|s| s.merge.is_some());
                 }

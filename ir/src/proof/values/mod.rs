@@ -27,7 +27,7 @@ use super::Stop;
 use super::launch::Launch;
 use super::row::Known;
 use super::violation::{Kind, Violation};
-use crate::kernel_ir::{AtomicOp, Kernel};
+use crate::kernel_ir::{AtomicOp, Kernel, Memory};
 
 /// What memory holds.
 #[derive(Debug)]
@@ -79,17 +79,26 @@ impl<'a> Data<'a> {
         self.workspaces.insert((workspace, at), value);
     }
 
-    /// An element of a workspace is combined with a value.
-    pub fn update(&mut self, kernel: &Kernel, (workspace, at): (u16, i64), op: AtomicOp, with: Known) {
-        let of = &kernel.workspaces[usize::from(workspace)];
+    /// An element in device memory is combined with a value.
+    pub fn update(&mut self, kernel: &Kernel, (memory, at): (Memory, i64), op: AtomicOp, with: Known) {
+        let Some(element) = kernel.element(memory) else { return };
         let op = match op {
             AtomicOp::Add => Binary::Add,
             AtomicOp::Max => Binary::Max,
+            AtomicOp::Min => Binary::Min,
             AtomicOp::Or => Binary::Or,
         };
-        let before = self.workspace(workspace, at, of.zeroed);
-        let after = before.zip(with).and_then(|(a, b)| self.algebra.binary(op, of.element, a, b));
-        self.set_workspace(workspace, at, after);
+        let before = match memory {
+            Memory::Workspace(w) => self.workspace(w, at, kernel.workspaces[usize::from(w)].zeroed),
+            Memory::Parameter(p) => self.tensor(p, at, element),
+            Memory::Buffer(_) => None,
+        };
+        let after = before.zip(with).and_then(|(a, b)| self.algebra.binary(op, element, a, b));
+        match memory {
+            Memory::Workspace(workspace) => self.set_workspace(workspace, at, after),
+            Memory::Parameter(parameter) => self.set_tensor(parameter, at, after),
+            Memory::Buffer(_) => {}
+        }
     }
 
     /// An element in shared memory, at an address.

@@ -26,6 +26,8 @@ pub(super) struct Spec<'a> {
     launch: &'a Launch,
     /// Elements of intermediates that were computed.
     known: BTreeMap<Element, Known>,
+    /// Of scatters, by equation: the elements that have terms, with what those come to; none if it is not known which.
+    scattered: BTreeMap<u16, Option<BTreeMap<Vec<i64>, Known>>>,
     /// Whether folds are known only where merging changes nothing.
     merges: bool,
     /// Values that may be computed still.
@@ -49,13 +51,13 @@ impl Scope {
 
 impl<'a> Spec<'a> {
     pub fn new(algorithm: &'a Algorithm, algebra: &'a Algebra, launch: &'a Launch, budget: u64) -> Self {
-        Self { algorithm, algebra, launch, known: BTreeMap::new(), merges: false, budget }
+        Self { algorithm, algebra, launch, known: BTreeMap::new(), scattered: BTreeMap::new(), merges: false, budget }
     }
 
     /// The same, where the terms of every fold are dealt to several states as well, which are merged: what depends on a
     /// fold is known if the algebra knows that this changes nothing.
     pub fn with_merges(self) -> Self {
-        Self { known: BTreeMap::new(), merges: true, ..self }
+        Self { known: BTreeMap::new(), scattered: BTreeMap::new(), merges: true, ..self }
     }
 
     /// The element that a tensor has to have at the end.
@@ -75,11 +77,63 @@ impl<'a> Spec<'a> {
         }
         let definition = &self.algorithm.equations[usize::from(equation)];
         let axes = &self.algorithm.axis_lists[definition.axes.range()];
-        let value = self.algorithm.components[definition.components.range()][usize::from(component)].value;
+        let component = &self.algorithm.components[definition.components.range()][usize::from(component)];
+        let value = component.value;
+        if let (Value::Scatter { .. }, Some(parameter)) = (self.algorithm.values[value as usize], component.parameter) {
+            let found = self.scattered_to((equation, parameter), value, at)?;
+            self.known.insert(key, found);
+            return Ok(found);
+        }
         let mut scope = Scope { axes: axes.iter().copied().zip(at.iter().copied()).collect(), ..Scope::default() };
         let found = self.value(value, &mut scope)?;
         self.known.insert(key, found);
         Ok(found)
+    }
+
+    /// An element of a tensor after all terms of a scatter that belong to it.
+    fn scattered_to(&mut self, (equation, parameter): (u16, u16), value: ValueId, at: &[i64]) -> Outcome<Known> {
+        if !self.scattered.contains_key(&equation) {
+            let found = self.scattered(equation, parameter, value)?;
+            self.scattered.insert(equation, found);
+        }
+        let Some(Some(tensor)) = self.launch.tensors.get(usize::from(parameter)) else { return Ok(None) };
+        let offset = at.iter().zip(&tensor.strides).map(|(at, stride)| at * stride).sum();
+        let before = self.algebra.element(parameter, offset, self.algorithm.types[value as usize]);
+        let all = self.scattered.get(&equation).and_then(Option::as_ref);
+        Ok(all.and_then(|all| all.get(at).copied().unwrap_or(Some(before))))
+    }
+
+    /// The elements that terms of a scatter belong to, with what they are at the end.
+    fn scattered(
+        &mut self,
+        equation: u16,
+        parameter: u16,
+        value: ValueId,
+    ) -> Outcome<Option<BTreeMap<Vec<i64>, Known>>> {
+        let (algorithm, algebra) = (self.algorithm, self.algebra);
+        let Value::Scatter { op, indices, term } = algorithm.values[value as usize] else { return Ok(None) };
+        let (Some(Some(tensor)), Some(op)) = (self.launch.tensors.get(usize::from(parameter)), combine(op)) else {
+            return Ok(None);
+        };
+        let ty = algorithm.types[value as usize];
+        let axes = &algorithm.axis_lists[algorithm.equations[usize::from(equation)].axes.range()];
+        let mut all: BTreeMap<Vec<i64>, Known> = BTreeMap::new();
+        let complete = self.points(axes, &Scope::default(), &mut |this, inner| {
+            let mut at = Vec::with_capacity(indices.len as usize);
+            for index in &algorithm.index_lists[indices.range()] {
+                let Some(index) = this.index(*index, inner)? else { return Ok(false) };
+                at.push(index);
+            }
+            if !at.iter().zip(&tensor.shape).all(|(at, size)| (0..*size).contains(at)) {
+                return Ok(true);
+            }
+            let term = this.value(term, inner)?;
+            let offset = at.iter().zip(&tensor.strides).map(|(at, stride)| at * stride).sum();
+            let sum = all.entry(at).or_insert_with(|| Some(algebra.element(parameter, offset, ty)));
+            *sum = sum.zip(term).and_then(|(sum, term)| binary(algebra, op, ty, sum, term));
+            Ok(true)
+        })?;
+        Ok(complete.then_some(all))
     }
 
     /// An index; none if it is not known.
@@ -171,8 +225,8 @@ impl<'a> Spec<'a> {
             Value::Component { fold, component } => {
                 self.values(fold, scope)?.get(usize::from(component)).copied().flatten()
             }
-            // Handled by the caller.
-            Value::Fold { .. } => None,
+            // Handled by the callers.
+            Value::Fold { .. } | Value::Scatter { .. } => None,
         })
     }
 

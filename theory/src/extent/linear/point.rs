@@ -1,4 +1,5 @@
-//! A solution of a system, where a few steps lead to one: then elimination does not show that there is none.
+//! A solution of a system, where a few steps lead to one: then elimination does not show that there is none. And what
+//! needs no elimination either: two inequalities that exclude each other.
 
 use super::Inequality;
 
@@ -21,10 +22,17 @@ struct Ends {
     high: i64,
 }
 
-/// Whether a few steps lead to integers that meet every inequality. A step moves unknowns of one that is not met, as
-/// far as the inequalities of one unknown let them: in turns those that others define, and those that define them.
-pub(super) fn is_met(inequalities: &[Inequality], unknowns: usize) -> bool {
-    let Some((rows, ends)) = taken_apart(inequalities, unknowns) else { return false };
+/// Whether there are integers that meet every inequality: there are if a few steps lead to some, and are none if two of
+/// the inequalities exclude each other; else that is not known. A step moves unknowns of one that is not met, as far as
+/// the inequalities of one unknown let them: in turns those that others define, and those that define them.
+pub(super) fn is_met(inequalities: &[Inequality], unknowns: usize) -> Option<bool> {
+    if is_excluded(inequalities) {
+        return Some(false);
+    }
+    let (rows, ends) = taken_apart(inequalities, unknowns)?;
+    if ends.iter().any(|ends| ends.low > ends.high) {
+        return Some(false);
+    }
     let least = |ends: &Ends| if ends.low == -LARGEST[1] { ends.high.min(0) } else { ends.low };
     let mut values: Vec<i64> = ends.iter().map(least).collect();
     // Loops: a debug build calls what iterators do.
@@ -40,14 +48,33 @@ pub(super) fn is_met(inequalities: &[Inequality], unknowns: usize) -> bool {
             at += 1;
         }
         if holds {
-            return true;
+            return Some(true);
         }
         sweep += 1;
+    }
+    None
+}
+
+/// Whether the last inequality, which most often is what is asked about, and another one exclude each other: Σ + a ≥ 0
+/// and −Σ + b ≥ 0 with a + b < 0.
+fn is_excluded(inequalities: &[Inequality]) -> bool {
+    let Some((last, others)) = inequalities.split_last() else { return false };
+    let mut at = 0;
+    while at < others.len() {
+        let other = &others[at];
+        let sum = last.constant.saturating_add(other.constant);
+        if sum < 0 && other.coefficients.len() == last.coefficients.len() {
+            let mut pairs = other.coefficients.iter().zip(&last.coefficients);
+            if pairs.all(|(a, b)| a.0 == b.0 && a.1.checked_neg() == Some(b.1)) {
+                return true;
+            }
+        }
+        at += 1;
     }
     false
 }
 
-/// The inequalities of several unknowns, and what the others say; none if numbers are too large, or one has no value.
+/// The inequalities of several unknowns, and what the others say; none if numbers are too large.
 fn taken_apart(inequalities: &[Inequality], unknowns: usize) -> Option<(Vec<Row>, Vec<Ends>)> {
     let [largest, most] = LARGEST;
     let small = |number: i128| i64::try_from(number).ok().filter(|number| (-most..=most).contains(number));
@@ -62,9 +89,6 @@ fn taken_apart(inequalities: &[Inequality], unknowns: usize) -> Option<(Vec<Row>
                 ends.low = ends.low.max(-constant.div_euclid(c));
             } else {
                 ends.high = ends.high.min(constant.div_euclid(-c));
-            }
-            if ends.low > ends.high {
-                return None;
             }
             continue;
         }

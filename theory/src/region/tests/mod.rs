@@ -6,4 +6,5 @@ mod fused;
 mod limits;
 mod nest;
 mod random;
+mod same;
 mod text;
