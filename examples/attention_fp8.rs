@@ -57,7 +57,7 @@ schedule! {
             merge jb, jc -> jn;                     // one instruction has both
             mma (i1, jn, d) by wgmma;
         }
-        stage sq[h, i, d] = q in shared at o.it via tma by load { layout [h, i, d] swizzle 128; }
+        stage sq[h, i, d] = q in shared at o.it via tma by load { box i by 64 -> ix, ib; layout [ix, h, ib, d] swizzle 128; }
         stage sk[h, j, d] = k in shared at m.jo ring(2) via tma by load {
             box j by 128 -> jx, jy;
             tile jy by 2 -> jc, jb;
