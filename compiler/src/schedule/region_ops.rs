@@ -29,28 +29,42 @@ impl<'a> Chosen<'a> {
         self.kind.map_or(or, |kind| kind.1)
     }
 
-    /// The name of the axis that merges all axes first.
-    fn merges_all(&self, names: &[&str]) -> Option<&'a ast::Name> {
-        match &self.ops.first()?.kind {
-            ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => {
-                Some(into)
+    /// What is laid out.
+    fn wanted(&self, names: &[&str]) -> Wanted<'a> {
+        match (self.kind.map(|kind| kind.0), self.ops) {
+            (Some(ast::RegionKind::Cover | ast::RegionKind::Exact), _) => Wanted::Box,
+            (Some(ast::RegionKind::Flat), _) => Wanted::Run,
+            (None, []) => Wanted::Smallest,
+            (None, [ast::Op { kind: ast::OpKind::Merge { axes, into }, .. }, rest @ ..])
+                if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) =>
+            {
+                Wanted::Smaller { into, rest }
             }
-            _ => None,
+            (None, _) => Wanted::Box,
         }
     }
 
     /// Whether [`laid_out`] looks for more than a box.
     pub fn may_be_run(&self, names: &[&str]) -> bool {
-        match self.kind {
-            Some((kind, _)) => kind == ast::RegionKind::Flat,
-            None => self.ops.is_empty() || self.merges_all(names).is_some(),
-        }
+        !matches!(self.wanted(names), Wanted::Box)
     }
 
     /// Whether it was asked for.
     pub fn is(&self, kind: ast::RegionKind) -> bool {
         self.kind.is_some_and(|k| k.0 == kind)
     }
+}
+
+/// What the ops want a region to be.
+enum Wanted<'a> {
+    /// A box.
+    Box,
+    /// A run of elements.
+    Run,
+    /// Whatever is smallest: no op names an axis.
+    Smallest,
+    /// A box, or a run where that is smaller: the first op merges all axes, and is the run's then.
+    Smaller { into: &'a ast::Name, rest: &'a [ast::Op] },
 }
 
 /// The region of a stage with these ops: the one that is asked for; else as small as it can be where no op names an
@@ -65,18 +79,17 @@ pub(super) fn laid_out<'a>(
     let region = |way| parts.realise(way);
     let is_run = |region: &Region| region.groups.iter().all(|g| run_of(g).is_some());
     let is_whole = |region: &Region| region.groups.iter().all(|g| g.axes.len() == 1);
-    match chosen.kind.map(|kind| kind.0) {
-        Some(ast::RegionKind::Cover | ast::RegionKind::Exact) => return Ok((region(Realisation::Cover)?, None)),
-        Some(ast::RegionKind::Flat) => {
+    let (into, rest) = match chosen.wanted(names) {
+        Wanted::Box => return Ok((region(Realisation::Cover)?, None)),
+        Wanted::Smallest => return Ok((region(Realisation::Smallest)?, None)),
+        Wanted::Run => {
             let flat = region(Realisation::Flat)?;
             let run = Run { name: chosen.into, ops: chosen.ops };
             return if is_run(&flat) { Ok((flat, Some(run))) } else { Err(NotATile::NotFlat) };
         }
-        None => {}
-    }
-    let [_, rest @ ..] = chosen.ops else { return Ok((region(Realisation::Smallest)?, None)) };
+        Wanted::Smaller { into, rest } => (into, rest),
+    };
     let cover = region(Realisation::Cover)?;
-    let Some(into) = chosen.merges_all(names) else { return Ok((cover, None)) };
     let elements = |region: &Region| {
         let of = |group: &Group| {
             let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));

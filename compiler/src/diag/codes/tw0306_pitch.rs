@@ -76,7 +76,7 @@ impl IntoDiagnostic for Pitch {
         let Self { tensor, axis, stride, multiple, witness, fact, factor_at, span } = self;
         let is_one = stride == "0";
         let title = match witness {
-            _ if is_one => format!("`{tensor}` cannot be copied by TMA: along `{axis}` all of its elements are one"),
+            _ if is_one => format!("`{tensor}` cannot be copied by TMA: neighbours along `{axis}` are the same element"),
             Some(_) => {
                 format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}")
             }
@@ -90,6 +90,8 @@ impl IntoDiagnostic for Pitch {
         if let Some((dims, bytes)) = witness {
             diagnostic = diagnostic.counterexample(format!("{}they are {bytes} bytes apart", prefix(&dims)));
         }
+        // Where it is the only way, it is no other one.
+        let or = if fact.is_some() { "or " } else { "" };
         match fact {
             Some(fact) => {
                 let text = format!("state the fact: `where {fact}`");
@@ -98,9 +100,9 @@ impl IntoDiagnostic for Pitch {
             None => diagnostic,
         }
         .help(match factor_at {
-            None => "or let each thread read the tensor: without `stage`".to_owned(),
+            None => format!("{or}let each thread read the tensor: without `stage`"),
             Some(at) => format!(
-                "or let threads write the factor to shared memory: read an equation of its own, `f{tensor}[…] = {tensor}[…];`, \
+                "{or}let threads write the factor to shared memory: read an equation of its own, `f{tensor}[…] = {tensor}[…];`, \
                  with `schedule f{tensor} in shared at {at} {{ … }}`"
             ),
         })
