@@ -494,8 +494,12 @@ fn roundings_of_narrowed_multiples_are_bounded() {
             let spread = [1.0, 8.0, 30.0][random.below(3) as usize];
             let mut draw = || (random.below(2001) as f32 / 1000.0 - 1.0) * spread;
             // Terms whose score is far below that of the others have the weight.
-            let terms: Vec<(f32, f32)> =
+            let mut terms: Vec<(f32, f32)> =
                 (0..n).map(|_| draw()).map(|u| (u, if u < 0.0 { 512.0 } else { 0.5 })).collect();
+            // One of them that is about to vanish, which no other one makes up for.
+            if random.below(4) == 0 {
+                terms = vec![(0.0, 0.5), (-(random.below(8000) as f32) / 1000.0, 512.0)];
+            }
             let (mut m, mut sum) = (f32::NEG_INFINITY, 0.0_f32);
             let mut rest = &terms[..];
             while !rest.is_empty() {

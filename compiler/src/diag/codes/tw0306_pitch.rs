@@ -84,7 +84,10 @@ impl IntoDiagnostic for Pitch {
                 "could not prove that {stride} is a multiple of {multiple}, which a TMA copy of `{tensor}` needs"
             ),
         };
-        let rule = if is_one { "a tensor map has no stride of 0" } else { "a tensor map's strides are multiples of 16 bytes" };
+        let rule = match is_one {
+            true => "a tensor map has no stride of 0",
+            false => "a tensor map's strides are multiples of 16 bytes",
+        };
         let mut diagnostic = Diagnostic::new(Code::TW0306, span, title)
             .note(format!("neighbours along `{axis}` are {stride} elements apart; {rule}"));
         if let Some((dims, bytes)) = witness {
