@@ -428,8 +428,10 @@ fn copied(canvas: &mut Canvas, top: f64, stage: &StageView, copy: &CopyView) -> 
     let title = format!("{} {way} {} in shared at {at} {form}{role}{ring}{swizzle}", copy.name, copy.tensor);
     let mut y = canvas.paragraph((LEFT, top + 12.0), room, PART, &title) - 9.0;
     let rows = copy.axes.iter().map(|axis| {
-        let strided =
-            if axis.element_stride == 1 { String::new() } else { format!(", every {}th", axis.element_stride) };
+        let strided = match axis.element_stride {
+            1 => String::new(),
+            stride => format!(", one element in {stride}"),
+        };
         [
             format!("{} {}", axis.name, axis.size),
             format!("{} from {}", axis.extent, axis.start),

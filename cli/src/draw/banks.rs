@@ -279,6 +279,9 @@ impl Grid<'_> {
         let mut top = canvas.paragraph((left, top + 27.0), room, NOTE, &self.said.join("; "));
         top = canvas.paragraph((left, top), room, NOTE, &self.shape(rows, all)) - 58.0;
         let y = |n: u64| top + 50.0 + HEIGHT * n as f64;
+        let x = |column: u64| left + NUMBERS + width * column as f64;
+        // After the frames, which would cover parts of them in narrow cells.
+        let mut numbers: Vec<(f64, f64, String)> = Vec::new();
         for n in 0..rows {
             canvas.text((left, y(n) + 10.0), NUMBERS - 6.0, Anchor::End, TICK, &n.to_string());
             for column in 0..row / cell {
@@ -286,25 +289,26 @@ impl Grid<'_> {
                 if at >= self.tile.slot() {
                     continue;
                 }
-                let x = left + NUMBERS + width * column as f64;
-                let place = Bounds { x, y: y(n), width: width - 1.0, height: HEIGHT - 1.0 };
+                let place = Bounds { x: x(column), y: y(n), width: width - 1.0, height: HEIGHT - 1.0 };
                 let is_free = column * cell >= used;
                 let first = bank(self.tile.moved(at));
                 let class = if is_free { "idle".to_owned() } else { theme::bank(first) };
                 canvas.rect(place, 0.0, &class, None);
                 if !is_free && (n == 0 || column == 0 || self.tile.swizzle != Swizzle::None) {
-                    canvas.text((x, y(n) + 9.5), width - 1.0, Anchor::Middle, SMALL, &first.to_string());
+                    numbers.push((x(column), y(n) + 9.5, first.to_string()));
                 }
             }
         }
         for (number, lanes) in &self.touched {
             let (n, column) = (number * cell / row, number * cell % row / cell);
             if n < rows {
-                let x = left + NUMBERS + width * column as f64;
-                let place = Bounds { x: x + 0.5, y: y(n) + 0.5, width: width - 2.0, height: HEIGHT - 2.0 };
+                let place = Bounds { x: x(column) + 0.5, y: y(n) + 0.5, width: width - 2.0, height: HEIGHT - 2.0 };
                 let list: Vec<String> = lanes.iter().map(u32::to_string).collect();
                 canvas.rect(place, 0.0, "touched", Some(&format!("lanes {}", list.join(", "))));
             }
+        }
+        for (x, y, number) in numbers {
+            canvas.text((x, y), width - 1.0, Anchor::Middle, SMALL, &number);
         }
         y(rows) + 22.0
     }

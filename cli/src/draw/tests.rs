@@ -86,6 +86,7 @@ fn every_example_is_drawn() {
         assert_eq!(beside, None, "{name}");
         let outside = tree.descendants().filter(|n| n.has_tag_name("script") || n.attribute("href").is_some());
         assert_eq!(outside.count(), 0, "{name}");
+        frames_are_behind_numbers(name, &tree);
         assert_eq!(text, page(scene, &[]).0.finish(LEFT), "{name}");
         buffers_are_apart(name, scene);
         requests_take_what_is_said(name, scene);
@@ -93,6 +94,21 @@ fn every_example_is_drawn() {
         scene.stages.iter().flat_map(|s| &s.copies).filter(|c| c.swizzle.is_some()).count()
     });
     assert!(swizzled > 20, "{swizzled} copies with a swizzle");
+}
+
+/// No frame of an access is drawn over the number of a bank: it comes before the texts inside it.
+fn frames_are_behind_numbers(name: &str, tree: &roxmltree::Document<'_>) {
+    let number = |node: &roxmltree::Node<'_, '_>, key: &str| node.attribute(key).and_then(|n| n.parse::<f64>().ok());
+    let mut texts: Vec<(f64, f64)> = Vec::new();
+    for node in tree.descendants() {
+        if node.has_tag_name("text") {
+            texts.extend(number(&node, "x").zip(number(&node, "y")));
+        } else if node.attribute("class") == Some("touched") {
+            let [x, y, width, height] = ["x", "y", "width", "height"].map(|key| number(&node, key).expect(key));
+            let over = texts.iter().find(|(tx, ty)| (x..=x + width).contains(tx) && (y..=y + height).contains(ty));
+            assert_eq!(over, None, "{name}: a frame at {x}, {y}");
+        }
+    }
 }
 
 /// Buffers lie inside the shared memory, and those with bytes in common are used at other times.
