@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use tilewright_emulator::trace::SharedPlace;
@@ -68,6 +69,7 @@ fn first<'a>(file: &'a SourceFile, dims: &str) -> Scene<'a> {
 /// twice. What is said of buffers, requests and holes is what counting gives.
 #[test]
 fn every_example_is_drawn() {
+    let framed = AtomicUsize::new(0);
     let swizzled = each_scene(|name, scene| {
         let canvas = page(scene, &[]).0;
         let width = canvas.width();
@@ -86,7 +88,7 @@ fn every_example_is_drawn() {
         assert_eq!(beside, None, "{name}");
         let outside = tree.descendants().filter(|n| n.has_tag_name("script") || n.attribute("href").is_some());
         assert_eq!(outside.count(), 0, "{name}");
-        frames_are_behind_numbers(name, &tree);
+        framed.fetch_add(frames_are_behind_numbers(name, &tree), Ordering::Relaxed);
         assert_eq!(text, page(scene, &[]).0.finish(LEFT), "{name}");
         buffers_are_apart(name, scene);
         requests_take_what_is_said(name, scene);
@@ -94,12 +96,14 @@ fn every_example_is_drawn() {
         scene.stages.iter().flat_map(|s| &s.copies).filter(|c| c.swizzle.is_some()).count()
     });
     assert!(swizzled > 20, "{swizzled} copies with a swizzle");
+    let framed = framed.into_inner();
+    assert!(framed > 100, "{framed} cells that an access touches");
 }
 
-/// No frame of an access is drawn over the number of a bank: it comes before the texts inside it.
-fn frames_are_behind_numbers(name: &str, tree: &roxmltree::Document<'_>) {
+/// No frame of an access is drawn over the number of a bank: it comes before the texts inside it. How many there are.
+fn frames_are_behind_numbers(name: &str, tree: &roxmltree::Document<'_>) -> usize {
     let number = |node: &roxmltree::Node<'_, '_>, key: &str| node.attribute(key).and_then(|n| n.parse::<f64>().ok());
-    let mut texts: Vec<(f64, f64)> = Vec::new();
+    let (mut texts, mut frames) = (Vec::new(), 0);
     for node in tree.descendants() {
         if node.has_tag_name("text") {
             texts.extend(number(&node, "x").zip(number(&node, "y")));
@@ -107,8 +111,10 @@ fn frames_are_behind_numbers(name: &str, tree: &roxmltree::Document<'_>) {
             let [x, y, width, height] = ["x", "y", "width", "height"].map(|key| number(&node, key).expect(key));
             let over = texts.iter().find(|(tx, ty)| (x..=x + width).contains(tx) && (y..=y + height).contains(ty));
             assert_eq!(over, None, "{name}: a frame at {x}, {y}");
+            frames += 1;
         }
     }
+    frames
 }
 
 /// Buffers lie inside the shared memory, and those with bytes in common are used at other times.

@@ -93,7 +93,7 @@ impl IntoDiagnostic for Pitch {
         if let Some((dims, bytes)) = witness {
             diagnostic = diagnostic.counterexample(format!("{}they are {bytes} bytes apart", prefix(&dims)));
         }
-        // Where it is the only way, it is no other one.
+        // The first help has nothing before it to be an alternative to.
         let or = if fact.is_some() { "or " } else { "" };
         match fact {
             Some(fact) => {
