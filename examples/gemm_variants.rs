@@ -219,6 +219,44 @@ schedule! {
     }
 }
 
+schedule! {
+    /// c = silu(a · wᵀ₀) · (a · wᵀ₁): the gate of a layer and what it lets through, with one copy of `a` for both
+    pub kernel Gated(a: bf16[M, K], w: bf16[2, N, K]) -> (c: bf16[M, N])
+    where K % 8 == 0, N % 8 == 0
+    {
+        acc[m, h, n] = dot(|k| a[m, k] * w[h, n, k]);
+        g[m, n] = acc[m, 0, n];
+        c[m, n] = (g[m, n] / (1.0 + approx::exp(-g[m, n])) * acc[m, 1, n]) as bf16;
+        launch cluster(2), persistent, roles { load: warpgroup regs(40), math: 2 warpgroup regs(232) };
+        schedule c by math {
+            split m by 256, 128, 64 -> mt, mc, mw, m3;
+            split n by 128, 64 -> nt, ns, n2;
+            reorder mt, nt, mc, ns, mw, m3, n2;
+            bind mt, nt: grid raster(mt: 8);
+            bind mc: cta;
+            unroll ns;
+            bind mw: warpgroup;
+            fragment (m3, n2) by wgmma;
+            vectorize n2_p;
+        }
+        stage cs[m, n] = c in shared at c.ns ring(2) via tma by math { layout [m, n] swizzle 128; }
+        schedule acc in registers at c.mc by math {
+            split k by 64 -> ko, ki;
+            split m by 64 -> mw, m3;
+            reorder ko, mw, h, m3, n, ki;
+            bind mw: warpgroup;
+            unroll h;                           // two groups of products for each slot
+            mma (m3, n, ki) by wgmma inflight(1);
+        }
+        stage sa[m, k] = a in shared at acc.ko ring(4) via tma by load { layout [m, k] swizzle 128; }
+        stage sw[h, n, k] = w in shared at acc.ko ring(4) via tma by load {
+            box h by 1 -> hc, h1;               // each block of the two fetches the weights of one, for both
+            layout [hc, h1, n, k] swizzle 128;
+            multicast c.mc by hc;
+        }
+    }
+}
+
 /// Values of a type, from numbers in [-1, 1).
 fn values<T: Copy>(n: usize, seed: u64, of: impl Fn(f32) -> T) -> Vec<T> {
     support::data(n, seed).into_iter().map(of).collect()
@@ -243,6 +281,12 @@ fn main() -> tilewright::Result<()> {
 
         let u = Tensor::from_slice(&device, &support::data(m, 4), [m])?;
         let v = Tensor::from_slice(&device, &support::data(n, 5), [n])?;
+        support::title(&device, Gated::KERNEL);
+        let w = Tensor::from_slice(&device, &half(2 * n * k, 16), [2, n, k])?;
+        let time = support::time(&device, || Gated { a: &a, w: &w, c: &mut c }.launch(&device))?;
+        let reference = Gated { a: &a, w: &w, c: &mut c }.reference()?;
+        support::row(&shape, time, &reference.check("c", &c)?);
+
         support::title(&device, Scaled::KERNEL);
         let a = Tensor::from_slice(&device, &floats(m * k, 6), [m, k])?;
         let b = Tensor::from_slice(&device, &floats(n * k, 7), [n, k])?;

@@ -61,6 +61,7 @@ Examples:
 Examples:
   tilewright inspect src/lib.rs
   tilewright inspect src/lib.rs --kernel Saxpy --json
+  tilewright inspect src/lib.rs --kernel Saxpy --ptx > saxpy.ptx
   tilewright inspect src/lib.rs --kernel Saxpy --cost --dims N=1000000 --gpu a100")]
     Inspect {
         /// A Rust source file.
@@ -86,6 +87,9 @@ Examples:
         /// counts are estimates.
         #[arg(long, default_value_t = COUNTED, requires = "cost")]
         budget: u64,
+        /// Print the PTX of one kernel and nothing else, for `ptxas` and other tools.
+        #[arg(long, conflicts_with_all = ["cost", "json"])]
+        ptx: bool,
         /// Print JSON; the format is described in docs/inspect-json.md.
         #[arg(long)]
         json: bool,
@@ -131,7 +135,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   tilewright run src/lib.rs --kernel Saxpy --dims N=1000
-  tilewright run src/lib.rs --kernel LayerNorm --dims M=16,N=1024 --arg eps=1e-5 --seed 3 --perturb")]
+  tilewright run src/lib.rs --kernel LayerNorm --dims M=16,N=1024 --arg eps=1e-5 --seed 3 --perturb
+  tilewright run src/lib.rs --kernel Embedding --dims T=64,V=1000,D=128 --data ids=0..1000 --data table=normal:0.02")]
     Run {
         /// A Rust source file.
         file: String,
@@ -146,6 +151,10 @@ Examples:
         /// NaN or infinities, they are not negative.
         #[arg(long = "arg", value_name = "NAME=VALUE")]
         args: Vec<String>,
+        /// Numbers of a tensor, such as ids=0..1000 (without 1000), x=-1..1, x=normal, or x=normal:0.02 with a
+        /// deviation; may be given several times. Other integers are from -8 to 8.
+        #[arg(long, value_name = "NAME=NUMBERS")]
+        data: Vec<String>,
         /// Seed of the inputs and of the emulator's order of execution.
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -256,7 +265,8 @@ impl Args {
         match self.command {
             Command::Check { files, fix: false, diff: false, json } => check::check(&files, json),
             Command::Check { files, fix, json, .. } => check::fixed(&files, fix, json),
-            Command::Inspect { file, kernel, cost: true, gpu, dims, args, budget, json } => {
+            Command::Inspect { file, kernel, ptx: true, .. } => inspect::ptx(&file, kernel.as_deref()),
+            Command::Inspect { file, kernel, cost: true, gpu, dims, args, budget, json, .. } => {
                 let kernel = kernel.as_deref();
                 let request = cost::Request { kernel, dims: &dims, scalars: &args, gpu: &gpu, budget };
                 cost::cost(&file, &request, json)
@@ -265,9 +275,9 @@ impl Args {
             Command::Draw { file, kernel, dims, only, output } => {
                 draw::draw(&file, kernel.as_deref(), &dims, &only, &output)
             }
-            Command::Run { file, kernel, dims, args, seed, perturb, budget, json } => {
+            Command::Run { file, kernel, dims, args, data, seed, perturb, budget, json } => {
                 let options = run::Options { seed, perturb, budget };
-                run::run(&file, kernel.as_deref(), (&dims, &args), options, json)
+                run::run(&file, kernel.as_deref(), (&dims, &args, &data), options, json)
             }
             Command::Tune { file, kernel, dims, args, gpu, budget, device, launches, write, json } => {
                 let (kernel, gpu) = (kernel.as_deref(), gpu.as_deref());

@@ -39,6 +39,11 @@ impl Random {
         if drawn.is_multiple_of(2) { magnitude } else { -magnitude }
     }
 
+    /// A multiple of 2^-53 in [0, 1).
+    pub fn part(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// A multiple of 2^-52 in [−2, 2).
     fn float(&mut self) -> f64 {
         (self.bits() >> 10) as f64 / (1_u64 << 52) as f64 - 2.0

@@ -15,6 +15,7 @@
 //! | [`prove`] | a kernel at sizes of all kinds: the separate checker, the emulator |
 //! | [`sizes`] | the value of every dimension, and sizes that satisfy the facts |
 //! | [`inputs`] | random tensors of types that are known at run time only |
+//! | [`data`] | numbers that the user gives a tensor: `--data x=-1..1` |
 //! | [`trial`] | one launch compared with the reference |
 //! | [`run`] | `tilewright run` |
 //! | [`template`] | `tilewright new` |
@@ -25,6 +26,7 @@ pub mod args;
 pub mod assembler;
 pub mod check;
 pub mod cost;
+pub mod data;
 pub mod draw;
 pub mod emulate;
 pub mod explain;

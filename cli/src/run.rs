@@ -11,6 +11,7 @@ use tilewright::kernel::info::{ParameterKind, Role};
 use tilewright::{Agreement, Device, EmulatorOptions, EmulatorReport, Error, Reference, Specials, Width};
 use tilewright_kernel::KernelInfo;
 
+use crate::data::{self, Data};
 use crate::inputs::Floats;
 use crate::source::SourceFile;
 use crate::trial::{Outcome, Trial, TrialError, Verdict};
@@ -39,7 +40,7 @@ pub struct Options {
 pub fn run(
     path: &str,
     name: Option<&str>,
-    (dims, scalars): (&[String], &[String]),
+    (dims, scalars, data): (&[String], &[String], &[String]),
     options: Options,
     as_json: bool,
 ) -> Output {
@@ -59,7 +60,11 @@ pub fn run(
         Ok(given) => given,
         Err(error) => return Output::usage(error),
     };
-    let head = Head { path, line, kernel, dims: &values, scalars: &given, options };
+    let data = match data::parse(kernel, data) {
+        Ok(data) => data,
+        Err(error) => return Output::usage(error),
+    };
+    let head = Head { path, line, kernel, dims: &values, scalars: &given, data: &data, options };
     let runs = match head.runs() {
         Ok(runs) => runs,
         Err(error) => return Output::usage(error),
@@ -76,27 +81,25 @@ struct Head<'a> {
     dims: &'a [i64],
     /// Scalars that the user has chosen.
     scalars: &'a [(&'a str, &'a str)],
+    /// Tensors for which the user has said which numbers they get.
+    data: &'a [Data],
     options: Options,
 }
 
 /// One launch.
 struct Run {
-    /// Which floats it had; none if it has no floats.
+    /// Which floats were drawn; none if all are given, and if it has no floats.
     floats: Option<Floats>,
     scalars: Vec<(String, f64)>,
     outcome: Outcome,
 }
 
-impl Run {
-    fn inputs(&self) -> String {
-        self.floats.map_or_else(|| "no floats".to_owned(), |floats| floats.to_string())
-    }
-}
-
 impl Head<'_> {
     fn runs(&self) -> Result<Vec<Run>, TrialError> {
         let is_read = |kind: &ParameterKind| !matches!(kind, ParameterKind::Tensor(t) if t.role == Role::Output);
-        let has_floats = self.kernel.parameters.iter().any(|p| p.element.is_float() && is_read(&p.kind));
+        let is_drawn = |name: &str| self.data.iter().all(|data| data.name != name);
+        let has_floats =
+            self.kernel.parameters.iter().any(|p| p.element.is_float() && is_read(&p.kind) && is_drawn(&p.name));
         if !has_floats {
             let (trial, device) = self.trial(Floats::Real)?;
             let scalars = named(&trial);
@@ -155,11 +158,20 @@ impl Head<'_> {
     fn trial(&self, floats: Floats) -> Result<(Trial<'_>, Device), TrialError> {
         let Options { seed, perturb, budget } = self.options;
         let device = Device::emulator(EmulatorOptions::default().seed(seed).perturb(perturb).budget(budget));
-        let mut trial = Trial::with(self.kernel, self.dims, (seed, floats), &device)?;
+        let mut trial = Trial::with_data(self.kernel, self.dims, (seed, floats), self.data, &device)?;
         for (name, value) in self.scalars {
             trial.set_scalar(name, value)?;
         }
         Ok((trial.within(budget.saturating_mul(TERMS)), device))
+    }
+
+    /// What was drawn.
+    fn inputs(&self, run: &Run) -> String {
+        match run.floats {
+            Some(floats) => floats.to_string(),
+            None if self.data.is_empty() => "no floats".to_owned(),
+            None => "no floats but those that are given".to_owned(),
+        }
     }
 
     fn sizes(&self) -> String {
@@ -193,8 +205,12 @@ impl Head<'_> {
         if !sizes.is_empty() {
             out.push_str(&format!("    {sizes}\n"));
         }
+        if !self.data.is_empty() {
+            let list: Vec<String> = self.data.iter().map(ToString::to_string).collect();
+            out.push_str(&format!("    data: {}\n", list.join(", ")));
+        }
         for run in runs {
-            out.push_str(&format!("inputs: {}\n", run.inputs()));
+            out.push_str(&format!("inputs: {}\n", self.inputs(run)));
             if !run.scalars.is_empty() {
                 let list: Vec<String> =
                     run.scalars.iter().map(|(name, v)| format!("{name} = {}", number(*v))).collect();
@@ -302,6 +318,7 @@ impl Head<'_> {
             "kernel": kernel.name,
             "seed": options.seed,
             "dims": dims,
+            "data": self.data.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "good": runs.iter().all(|run| run.outcome.is_good()),
             "runs": runs.iter().map(run).collect::<Vec<_>>(),
         });

@@ -9,6 +9,7 @@ use tilewright::kernel::format::Format;
 use tilewright::kernel::info::{Parameter, ParameterKind, Role};
 use tilewright::{Agreement, Device, EmulatorReport, Error, Prepared, Reference, Stream};
 
+use crate::data::Data;
 use crate::inputs::{Floats, Random, elements_with};
 use crate::sizes::{self, SizesError};
 
@@ -162,7 +163,21 @@ impl<'k> Trial<'k> {
     pub fn with(
         kernel: &'k KernelInfo,
         dims: &[i64],
+        drawn: (u64, Floats),
+        device: &Device,
+    ) -> Result<Self, TrialError> {
+        Self::with_data(kernel, dims, drawn, &[], device)
+    }
+
+    /// The same with such numbers in some tensors.
+    ///
+    /// # Errors
+    /// As [`TrialError`] says.
+    pub fn with_data(
+        kernel: &'k KernelInfo,
+        dims: &[i64],
         (seed, floats): (u64, Floats),
+        data: &[Data],
         device: &Device,
     ) -> Result<Self, TrialError> {
         let layouts = sizes::layouts(kernel, dims).map_err(TrialError::Sizes)?;
@@ -189,7 +204,10 @@ impl<'k> Trial<'k> {
                     let size = parameter.element.bytes() as usize;
                     let contents = match tensor.role {
                         Role::Output => vec![FILLER; count * size],
-                        Role::Input | Role::InOut => elements_with(floats, parameter.element, count, &mut random),
+                        Role::Input | Role::InOut => match data.iter().find(|data| data.name == *parameter.name) {
+                            Some(data) => data.elements(parameter.element, count, &mut random),
+                            None => elements_with(floats, parameter.element, count, &mut random),
+                        },
                     };
                     let place = (&*layout.shape, &*layout.strides);
                     let element = parameter.element;

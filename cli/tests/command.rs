@@ -271,6 +271,30 @@ fn inspect_of_something_else() {
     assert_eq!(tilewright(&["inspect", "wrong.rs"]).0, 1);
 }
 
+/// What is told of registers is about the role that holds most of what it has: here 128 sums of 232, and not the role
+/// that holds nothing of 40.
+#[test]
+fn inspect_tells_the_role_with_the_most_registers() {
+    let document = json(&["inspect", "../../../examples/gemm.rs", "--kernel", "Gemm", "--json"]);
+    let registers = &document["kernels"][0]["registers"];
+    assert_eq!((&registers["role"], &registers["limit"]), (&"math".into(), &232.into()), "{registers:#}");
+    assert!(registers["least"].as_u64() >= Some(128), "{registers:#}");
+}
+
+#[test]
+fn inspect_prints_the_ptx_alone() {
+    let (code, out, err) = tilewright(&["inspect", "good.rs", "--kernel", "Saxpy", "--ptx"]);
+    assert!(code == 0 && err.is_empty() && out.contains(".entry Saxpy"), "{out}{err}");
+    let document = json(&["inspect", "good.rs", "--kernel", "Saxpy", "--json"]);
+    assert_eq!(document["kernels"][0]["ptx"]["text"], out);
+    let (code, out, err) = tilewright(&["inspect", "good.rs", "--ptx"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "error: good.rs has 3 kernels: add --kernel with one of Saxpy, RowSum, Half\n");
+    let (code, out, err) = tilewright(&["inspect", "wrong.rs", "--kernel", "Saxpy", "--ptx"]);
+    assert!(code == 1 && out.is_empty() && err.contains("TW0201"), "{out}{err}");
+    assert_eq!(tilewright(&["inspect", "good.rs", "--ptx", "--json"]).0, 2);
+}
+
 #[test]
 fn output_is_deterministic() {
     for arguments in [
@@ -618,6 +642,39 @@ fn scalars_are_given_or_drawn_so_that_values_are_finite() {
         let (code, _, err) = tilewright(&["run", path, "--dims", "N=40", "--arg", text]);
         assert!(code == 2 && err.contains(why), "{code} {err}");
     }
+}
+
+/// A table with more rows than integers that are drawn by themselves reach.
+const LOOKUP: &str = "tilewright::schedule! { kernel Lookup(ids: u16[T], table: f32[V, D]) -> (y: f32[T, D]) {
+    y[t, d] = table[ids[t], d] or -1.0;
+    schedule y { split d by 32 -> q, l; bind t, q: grid; bind l: thread; }
+} }";
+
+#[test]
+fn tensors_have_the_numbers_that_are_given() {
+    fn with<'a>(sized: &[&'a str], data: &[&'a str]) -> Vec<&'a str> {
+        sized.iter().copied().chain(data.iter().flat_map(|data| ["--data", *data])).collect()
+    }
+    let path = file("data", LOOKUP);
+    let path = path.to_str().expect("UTF-8");
+    let sized = ["run", path, "--dims", "T=50,V=20,D=3"];
+    let drawn = json(&[&with(&sized, &["table=normal:0.5", "ids=0..20"])[..], &["--json"]].concat());
+    assert_eq!((&drawn["good"], &drawn["data"][1]), (&Value::from(true), &Value::from("ids = 0..20")));
+    // One launch, since no floats are left to draw.
+    assert_eq!(drawn["runs"].as_array().map(Vec::len), Some(1));
+    let (code, out, _) = tilewright(&with(&sized, &["ids=900..901"]));
+    assert!(code == 0 && out.contains("    data: ids = 900..901\n"), "{out}");
+    for (data, why) in [
+        ("ids", "data is given as NAME=FROM..TO"),
+        ("y=0..1", "kernel Lookup reads no tensor `y`; it reads ids, table"),
+        ("ids=-1..3", "u16 has 0 to 65535"),
+        ("table=1..x", "`x` is no number"),
+    ] {
+        let (code, _, err) = tilewright(&with(&sized, &[data]));
+        assert!(code == 2 && err.contains(why) && err.contains(data), "{code} {err}");
+    }
+    let (code, _, err) = tilewright(&with(&sized, &["ids=0..1", "ids=0..2"]));
+    assert!(code == 2 && err.contains("`ids` has data already"), "{err}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub struct SharedPlace {
     /// Rank of the block in the cluster.
     pub rank: u32,
-    /// Byte of its shared memory.
+    /// Byte of its shared memory, as machines lay it out: without the room that the emulator leaves between variables.
     pub offset: u64,
 }
 

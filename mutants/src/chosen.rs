@@ -32,6 +32,7 @@ pub const EXAMPLES: &[(&str, &str, &[Sizes])] = &[
     ("gemm_variants", "Batched", &[&[("B", 2), ("M", 130), ("N", 264), ("K", 392)]]),
     ("gemm_variants", "SplitK", &[&[("M", 257), ("N", 200), ("K", 648)]]),
     ("gemm_variants", "PingPong", &[&[("M", 257), ("N", 328), ("K", 392)]]),
+    ("gemm_variants", "Gated", &[&[("M", 257), ("N", 200), ("K", 392)]]),
     ("gemm_registers", "Weights", &[&[("M", 130), ("N", 130), ("K", 400)]]),
     ("gemm_registers", "Warps", &[&[("M", 130), ("N", 136), ("K", 200)]]),
     ("attention", "Attention", &[&[("H", 1), ("S", 70), ("T", 400)]]),

@@ -1,7 +1,7 @@
 //! Attention whose second product has factors of 8 bits: columns of the scores are the even terms of a block, and then
 //! the odd ones, so that lanes have four neighbouring terms of the factor.
 
-use crate::support::{finished, tried};
+use crate::support::{finished, runs, tried};
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::{Factor, Kernel, Region, RegionId, StatementKind};
@@ -41,7 +41,7 @@ fn attention(ty: &str, multiple: &str) -> String {
 }
 
 /// Sizes are M, N.
-const SIZES: &[&[i64]] = &[&[1, 16], &[70, 80], &[64, 32], &[3, 0]];
+const SIZES: &[&[i64]] = &[&[1, 16], &[70, 80], &[70, 16], &[64, 32], &[3, 0]];
 
 #[test]
 fn factors_of_8_bits_follow_an_extreme() {
@@ -79,8 +79,8 @@ const ROWS: &str =
 #[test]
 fn roles_have_them_a_block_behind() {
     let source = attention("e4m3", "256.0 * p[i, j]");
-    tried(&with_roles(&source, ""), &[&[130, 80], &[1, 16], &[3, 0]], 2);
-    tried(&with_roles(&source, "persistent, "), &[&[300, 48]], 1);
+    tried(&with_roles(&source, ""), &[&[130, 80], &[70, 16], &[1, 16], &[3, 0]], 2);
+    tried(&with_roles(&source, "persistent, "), &[&[300, 48], &[70, 16]], 1);
 }
 
 /// Terms up to the row: scores of the even and of the odd terms are masked where these are.
@@ -89,7 +89,9 @@ fn ranges_end_between_even_and_odd_terms() {
     let source = attention("e4m3", "256.0 * p[i, j]").replace("M, 32]", "N, 32]").replace("M, 8]", "N, 8]");
     let of = |source: String, of: &str| source.replace(&format!("{of}(|j|"), &format!("{of}(|j in 0..=i|"));
     let source = ["max", "online sum", "online dot"].into_iter().fold(source, of);
-    tried(&source, &[&[16], &[80], &[144]], 1);
+    let kernel = tried(&source, &[&[16], &[80], &[144]], 1);
+    // Two blocks of terms, which the entry point without tensor cores has, too.
+    runs(&source, &kernel, &[&[48]], 1);
 }
 
 /// Values, by the separate checker: a factor in other registers is another one.

@@ -321,6 +321,16 @@ fn variants_of_attention_have_lengths() {
         let sizes: &[&[i64]] = if name == "Decode" { &[&[2, 3, 600], &[1, 1, 64]] } else { &[&[70, 150], &[3, 32]] };
         right(&source, sizes, 2);
     }
+    // Few queries that are the last ones of as many keys, or stand where memory says: each sees the keys up to its own.
+    for (more, range, sizes) in
+        [("", "0..=i + (T - S)", "where S <= T"), ("first: i32[H], ", "0..min(20 * first[h] + i + 1, T)", "")]
+    {
+        let source = kernel("Decode")
+            .replace("kernel Decode(", &format!("kernel Decode({more}"))
+            .replace("(|j|", &format!("(|j in {range}|"))
+            .replace("-> (o: bf16[H, S, 64]) {", &format!("-> (o: bf16[H, S, 64]) {sizes} {{"));
+        right(&source, &[&[1, 3, 130], &[2, 1, 5]], 1);
+    }
 }
 
 /// A tile of tensor cores has all terms of its factors, whatever memory says.

@@ -30,6 +30,40 @@ fn statistics(ty: &str, ops: &str, more: &str) -> String {
     )
 }
 
+/// Weighted mean, sum of the weights and weighted squares of rows.
+fn weighted(ty: &str, weight: &str, ops: &str) -> String {
+    format!(
+        "kernel Weighted(x: {ty}[M, N], w: {ty}[M, N]) -> (mean: {ty}[M], all: {ty}[M], m2: {ty}[M]) {{
+            mu[i] = sum(|j| {weight} * x[i, j]) / sum(|j| {weight});
+            v[i] = online sum(|j| {weight} * ((x[i, j] - mu[i]) * (x[i, j] - mu[i])));
+            mean[i] = mu[i];
+            all[i] = mu[i];
+            m2[i] = v[i];
+            launch threads(128);
+            schedule mean {{ split i by 4 -> ib, t; bind ib: grid; bind t: thread; }}
+            schedule all at mean.ib {{ like mean; }}
+            schedule m2 at mean.ib {{ like mean; }}
+            schedule mu in shared at mean.ib {{ {ops} online mu -> v over jo; }}
+        }}"
+    )
+}
+
+/// The same where the sums have equations of their own, and the weights' sum is read beside.
+fn apart(source: &str, weight: &str) -> String {
+    source
+        .replace(
+            &format!("mu[i] = sum(|j| {weight} * x[i, j]) / sum(|j| {weight});"),
+            &format!(
+                "sw[i] = sum(|j| {weight});
+                s[i] = sum(|j| {weight} * x[i, j]);
+                mu[i] = s[i] / sw[i];"
+            ),
+        )
+        .replace("all[i] = mu[i]", "all[i] = sw[i]")
+        .replace("schedule mu", "schedule s")
+        .replace("online mu", "online s")
+}
+
 /// Sizes are M, N.
 const SIZES: &[&[i64]] = &[&[1, 4], &[3, 128], &[6, 132], &[5, 0], &[0, 8], &[2, 517]];
 
@@ -72,6 +106,105 @@ fn ways_to_run_the_terms() {
     for source in cases {
         let sizes = if source.contains("N % 4") { &[&[1, 4][..], &[3, 128], &[6, 132], &[0, 8]][..] } else { SIZES };
         tried(&source, sizes, 2);
+    }
+}
+
+#[test]
+fn weights_of_the_terms() {
+    let size = "abs(w[i, j])";
+    let cases = [
+        weighted("f32", size, WARPS),
+        weighted("f64", "max(w[i, j], 0.0)", WARPS),
+        apart(&weighted("f32", size, WARPS), size),
+        // The sum of the weights has a place of its own.
+        apart(&weighted("f32", size, WARPS), size)
+            .replace("schedule s in", "schedule sw in shared at mean.ib { bind i: thread; } schedule s in"),
+        // Other words for the terms; a mask; one row of weights for all.
+        weighted("f32", size, "split j by 128 -> jo, t; bind t: thread; reduce t;").replace(
+            "abs(w[i, j]) * ((x[i, j] - mu[i]) * (x[i, j] - mu[i]))",
+            "pow(mu[i] - x[i, j], 2) * abs(w[i, j])",
+        ),
+        weighted("f32", "(if w[i, j] > 0.25 { 1.0f32 } else { 0.0f32 })", WARPS),
+        apart(&weighted("f32", "exp(w[0, j])", WARPS), "exp(w[0, j])").replace(
+            "-> (mean: f32[M], all: f32[M], m2: f32[M]) {",
+            "-> (mean: f32[M], all: f32[M], m2: f32[M]) where M >= 1 {",
+        ),
+        weighted(
+            "f32",
+            size,
+            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; bind t: thread; \
+            reduce t; reduce jb by grid;",
+        )
+        .replace("threads(128)", "threads(32)"),
+    ];
+    for source in cases {
+        let sizes = if source.contains("where M >= 1") { &SIZES[..4] } else { SIZES };
+        tried(&source, sizes, 2);
+    }
+}
+
+/// A name, the row, its weights.
+type Row<'a> = (&'a str, &'a [f64], &'a [f64]);
+
+/// Rows of all kinds with weights of all kinds: what the reference admits, and near what the equations say.
+#[test]
+fn weighted_rows_of_all_kinds_are_what_the_equations_say() {
+    let source = apart(&weighted("f32", "abs(w[i, j])", WARPS), "abs(w[i, j])");
+    let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    let info = kernel.info.as_ref().expect("no error");
+    let device = Device::emulator(EmulatorOptions::default());
+    for n in [4, 128, 300] {
+        let noise = |j: usize| (j * 7919 % 1013) as f64 / 1013.0;
+        let each = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
+        let weights = [
+            each(&|_| 1.0),
+            each(&noise),
+            each(&|j| if j < n / 2 { 0.0 } else { -1.0 }),
+            each(&|j| (noise(j) * 60.0 - 30.0).exp2()),
+            each(&|_| 0.0),
+            each(&|j| if j == n / 3 { f64::NAN } else { 1.0 }),
+            each(&|j| if j == n / 3 { f64::INFINITY } else { 1.0 }),
+        ];
+        let rows = rows(n);
+        let all: Vec<Row<'_>> =
+            rows.iter().flat_map(|(name, x)| weights.iter().map(|w| (*name, &x[..], &w[..]))).collect();
+        let flat = |of: &dyn Fn(&Row<'_>) -> Vec<f64>| all.iter().flat_map(of).collect::<Vec<f64>>();
+        let (m, ty) = (all.len(), ElementType::F32);
+        let x = tensor(&device, ty, &[m, n], &flat(&|row| row.1.to_vec()));
+        let w = tensor(&device, ty, &[m, n], &flat(&|row| row.2.to_vec()));
+        let [mean, sums, m2] = [(), (), ()].map(|()| tensor(&device, ty, &[m], &vec![0.0; m]));
+        let arguments = [
+            Arg::dynamic(&x, false),
+            Arg::dynamic(&w, false),
+            Arg::dynamic(&mean, true),
+            Arg::dynamic(&sums, true),
+            Arg::dynamic(&m2, true),
+        ];
+        let admissible = reference(info, &arguments).unwrap_or_else(|e| panic!("{e}"));
+        launch(info, &arguments, device.as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        for (output, tensor) in admissible.outputs().zip([&mean, &sums, &m2]) {
+            output.check_raw(&tensor.read().expect("written")).unwrap_or_else(|e| panic!("{}: {e}", output.name()));
+        }
+        let near: Vec<f64> = read(ty, &m2).iter().map(|x| x * 1.01).collect();
+        let wrong = tensor_bytes(&device, ty, &near);
+        assert!(admissible.output("m2").expect("an output").check_raw(&wrong).is_err(), "the interval is too wide");
+        let mut compared = 0;
+        for ((name, x, w), found) in all.iter().zip(read(ty, &m2)) {
+            let pairs = || x.iter().zip(*w).map(|(x, w)| (f64::from(*x as f32), f64::from(w.abs() as f32)));
+            let total: f64 = pairs().map(|p| p.1).sum();
+            let mu = pairs().map(|(x, w)| w * x).sum::<f64>() / total;
+            let direct: f64 = pairs().map(|(x, w)| w * (x - mu) * (x - mu)).sum();
+            let size = pairs().map(|p| p.0.abs()).fold(0.0, f64::max);
+            if size.is_finite() && size < 1.0e15 && direct.is_finite() {
+                let unit = n as f64 * 1.0e-7;
+                let slack = 8.0 * unit * (direct + size * (total * direct).sqrt() + unit * size * size * total);
+                assert!((found - direct).abs() <= slack + 1.0e-37, "{name}, {n}: {found} for {direct}");
+                compared += 1;
+            } else if direct.is_nan() && size < 1.0e15 {
+                assert!(found.is_nan(), "{name}, {n}: {found}");
+            }
+        }
+        assert!(compared > 30, "{compared}");
     }
 }
 

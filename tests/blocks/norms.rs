@@ -35,6 +35,8 @@ fn ways_to_run_the_terms() {
         norm("f64", "pow(abs(x[i, j]) / m[i], 2)", WARPS),
         norm("f32", "w[i, j] * -(x[i, j] / m[i]) / 3.0", "split j by 128 -> jo, t; bind t: thread; reduce t;"),
         norm("f32", "pow(x[i, j] / m[i], 3) * w[i, j]", WARPS),
+        norm("f32", "pow(abs(x[i, j] / m[i]), 3)", WARPS),
+        norm("f64", "w[i, j] * abs(x[i, j] / m[i] * -pow(x[i, j] / m[i], 4))", WARPS),
         norm(
             "f32",
             square,
@@ -51,7 +53,11 @@ fn ways_to_run_the_terms() {
 #[test]
 fn rows_of_all_kinds_are_what_the_equations_say() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
-    for (term, power) in [("(x[i, j] / m[i]) * (x[i, j] / m[i])", 2), ("w[i, j] * pow(abs(x[i, j]) / m[i], 3)", 3)] {
+    for (term, power) in [
+        ("(x[i, j] / m[i]) * (x[i, j] / m[i])", 2),
+        ("w[i, j] * pow(abs(x[i, j]) / m[i], 3)", 3),
+        ("abs(w[i, j] * pow(x[i, j] / m[i], 3))", 3),
+    ] {
         let kernel = finished(&norm("f32", term, WARPS)).unwrap_or_else(|(_, report)| panic!("{report}"));
         let info = kernel.info.as_ref().expect("no error");
         let device = Device::emulator(EmulatorOptions::default());

@@ -3,7 +3,7 @@
 //! emulator notice what is left out.
 #![allow(deprecated, reason = "warnings of what is slow: these kernels are small, and show what is right")]
 
-use crate::support::{compiled, finished, prove, runs, tried};
+use crate::support::{compiled, finished, launched_on, prove, runs, tried};
 use tilewright::kernel::KernelInfo;
 use tilewright::{Device, EmulatorOptions, Graph, Kernel as _, Tensor, schedule};
 use tilewright_cli::trial::Trial;
@@ -278,9 +278,7 @@ fn awkward_sizes_under_many_seeds() {
         for (n, dims) in (0..).zip(&sizes) {
             for seed in [n, 100 + n, 200 + n] {
                 let device = Device::emulator(EmulatorOptions::default().seed(seed));
-                let trial =
-                    Trial::new(info, dims, n, &device).unwrap_or_else(|e| panic!("{} {dims:?}: {e}", info.name));
-                let outcome = trial.run(&device);
+                let outcome = launched_on(info, dims, n, &device);
                 assert!(outcome.is_good(), "{} {dims:?}, seed {seed}: {outcome:#?}\n{}", info.name, info.ptx.text);
             }
         }
@@ -630,8 +628,7 @@ fn random_reductions() {
             prove(&kernel, &dims);
             let device = Device::emulator(EmulatorOptions::default().seed(n * 8 + turn));
             for _ in 0..2 {
-                let trial = Trial::new(info, &dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
-                let outcome = trial.run(&device);
+                let outcome = launched_on(info, &dims, n, &device);
                 assert!(outcome.is_good(), "case {n}, {dims:?}: {outcome:#?}\n{source}\n{}", info.ptx.text);
             }
         }

@@ -3,10 +3,7 @@
 //! `docs/model.md` follow from that one. `cargo xtask bless` rewrites all of them; the table of figures only where
 //! `PTXAS` says where the assembler is.
 
-use std::path::Path;
-use std::process::Command;
-
-use crate::machine_code::{run, tool};
+use crate::machine_code::{MachineCode, first_entry};
 use crate::support::{loaded, runs};
 use tilewright_compiler::Compiled;
 use xtask::book::{self, kernel::KernelText};
@@ -177,33 +174,24 @@ fn multiplies(line: &str) -> usize {
 
 /// The table of figures of all steps, if there is an assembler.
 fn table(steps: &[KernelText]) -> Option<String> {
-    let (ptxas, disassembler) = (tool("ptxas")?, tool("nvdisasm")?);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ladder_{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
     let mut table =
         "| step | threads | registers | shared memory | mbarriers | loop | HGMMA | multiply-adds | barriers \
                      | under way | epilogue | loaded |\n"
             .to_owned();
     table += &format!("|{}\n", " --- |".repeat(12));
     for (number, step) in (1..).zip(steps) {
-        table += &format!("| {number} {} | {} |\n", step.name, row(step, &ptxas, &disassembler, &folder));
+        table += &format!("| {number} {} | {} |\n", step.name, row(step)?);
     }
-    std::fs::remove_dir_all(&folder).expect("it was there");
     Some(table)
 }
 
-fn row(step: &KernelText, ptxas: &Path, disassembler: &Path, folder: &Path) -> String {
+/// The figures of a step, if there is an assembler.
+fn row(step: &KernelText) -> Option<String> {
     let kernel = compiled(step);
     let info = kernel.info.as_ref().expect("no error");
     let text = &info.ptx.text;
-    let (ptx, code) = (folder.join("step.ptx"), folder.join("step.cubin"));
-    std::fs::write(&ptx, text.as_bytes()).expect("it is written");
-    let log = run(Command::new(ptxas).args(["-v", "-arch=sm_90a", "-o"]).arg(&code).arg(&ptx));
-    // C75xx: products that wait for each other, and registers of roles that are not honoured.
-    assert!(!["C75", "serialized", "injected", "setmaxnreg"].iter().any(|word| log.contains(word)), "{log}");
-    assert!(!log.lines().any(|l| l.contains("spill") && !l.contains(" 0 bytes spill stores, 0 bytes spill")), "{log}");
-    let listing = run(Command::new(disassembler).arg("-c").arg(&code));
-    let lines = instructions(&listing, &step.name);
+    let MachineCode { log, listing } = first_entry(info)?;
+    let lines = instructions(listing, &step.name);
     let is_instruction = |line: &&&str| !is_label(line);
 
     // What the assembler says of the first entry point.
@@ -235,7 +223,7 @@ fn row(step: &KernelText, ptxas: &Path, disassembler: &Path, folder: &Path) -> S
     let of = |n: usize| format!("{:.0}", n as f64 * tiles);
     let dims = [256, 64, 256];
     let flop = 2.0 * dims.iter().product::<i64>() as f64;
-    [
+    let row = [
         kernel.entries[0].kernel.signature.threads.to_string(),
         format!("{registers}{given}"),
         shared.to_owned(),
@@ -247,6 +235,6 @@ fn row(step: &KernelText, ptxas: &Path, disassembler: &Path, folder: &Path) -> S
         groups.to_owned(),
         lines[range.end..=last.max(range.end)].iter().filter(is_instruction).count().to_string(),
         format!("{:.1}", loaded(&kernel, &dims) as f64 * 1000.0 / flop),
-    ]
-    .join(" | ")
+    ];
+    Some(row.join(" | "))
 }

@@ -32,6 +32,11 @@ const PRODUCT: &[&[i64]] = &[&[0, 8, 1], &[1, 8, 1], &[65, 72, 70]];
 fn slips_of_equations() {
     let stencil = [("x[i - 2]", "(x[i - 2] or 0.0)"), ("x[i + 2]", "(x[i + 2] or 0.0)")];
     leads_to("Halo", &[(Code::TW0901, "say what is read outside: `x[i - 2] or 0.0`", &stencil)], ONE);
+    let narrower: &[Round<'_>] = &[
+        (Code::TW0901, "so that `i - 2 >= 0` holds", &[("if i >= 1 &&", "if i - 2 >= 0 &&")]),
+        (Code::TW0901, "so that `i + 2 < N` holds", &[("i < N - 1 {", "i + 2 < N {")]),
+    ];
+    leads_to("Halo", narrower, ONE);
     let apart = [
         ("y[i, j] = exp(x[i, j]);", "z[i, j] = exp(x[i, j]);"),
         ("sum(|j| y[i, j])", "sum(|j| z[i, j])"),
@@ -72,6 +77,20 @@ fn slips_of_equations() {
         (Code::TW0491, "without `vectorize v`, neighbouring threads can have neighbouring elements", &without),
     ];
     leads_to("Lookup", lookup, &[&[0, 1, 8], &[1, 1, 8], &[5, 7, 136]]);
+}
+
+#[test]
+fn slips_of_left_sides() {
+    let from = "say of each element where it comes from: `y[i] = ";
+    let reversed = [
+        ("y[N - 1 - i] = x[i]", "y[i] = x[N - i - 1]"),
+        ("w[i + 0] + (i as f32)", "w[(N - i - 1) + 0] + ((N - i - 1) as f32)"),
+    ];
+    leads_to("Reversed", &[(Code::TW0009, from, &reversed)], ONE);
+    let odd = [("y[2 * i + 1] = x[i]", "y[i] = if (i - 1) % 2 == 0 { x[(i - 1) / 2] or y[i] } else { y[i] }")];
+    leads_to("Odd", &[(Code::TW0009, from, &odd)], &[&[0, 0], &[7, 3], &[600, 300], &[1000, 20], &[20, 1000]]);
+    let pooled = [("y[i / 2] = x[i]", "y[i] = sum(|k in 0..2| x[2 * i + k])")];
+    leads_to("Pooled", &[(Code::TW0009, "a reduction over them", &pooled)], ONE);
 }
 
 #[test]

@@ -308,4 +308,28 @@ tilewright::schedule! {
     }
 }
 
+// A store from the end.
+tilewright::schedule! {
+    kernel Reversed(x: f32[N], w: f32[N]) -> (y: f32[N]) {
+        y[N - 1 - i] = x[i] * w[i + 0] + (i as f32);
+        schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
+// A store to every second element.
+tilewright::schedule! {
+    kernel Odd(inout y: f32[M], x: f32[N]) {
+        y[2 * i + 1] = x[i];
+        schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
+// Two terms for one element.
+tilewright::schedule! {
+    kernel Pooled(x: f32[N]) -> (y: f32[N / 2]) {
+        y[i / 2] = x[i];
+        schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
 fn main() {}

@@ -7,4 +7,12 @@ tilewright::schedule! {
     }
 }
 
+// The terms of a scatter come in any order.
+tilewright::schedule! {
+    kernel Bag(inout y: f32[M], p: u32[N], x: f32[N]) {
+        y[p[i]] += sum(|i| x[i]);
+        schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
 fn main() {}

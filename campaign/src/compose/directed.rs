@@ -41,6 +41,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("online-several", &["online", "online-sum"]),
     ("online-min", &["online", "online-sum"]),
     ("online-squares", &["online", "online-sum"]),
+    ("online-weights", &["online", "online-sum", "online-squares"]),
     ("online-choice", &["online", "online-sum"]),
     ("online-place", &["online", "online-sum"]),
     ("both-ways", &["store", "tma"]),

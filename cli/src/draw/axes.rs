@@ -2,25 +2,32 @@
 //! loop nest; its holes, and what keeps them from doing harm.
 //!
 //! Axes of the tensor are on the left, the loop nest on the right, outermost first: lines that cross there are a
-//! `reorder`. What an op consumes stands in a column after what it was made of; in between, an axis that is passed by
-//! keeps a place free for its line. Rows of a column are those of what comes after it, in the mean, and moved apart.
+//! `reorder`. What an op consumes stands in a column after what it was made of. A line that passes columns has a place
+//! of its own in each, so that it is never behind an axis that it does not join: up to the last axis that the op
+//! consumes it is the line of the axis that it comes from, and after that of the one that it leads to. Rows of a column
+//! are those of what comes after it, in the mean, and moved apart.
 
 use super::canvas::{Anchor, Bounds, Canvas, measured};
+use super::copies::Copied;
 use super::theme::{self, LABEL, NOTE, PART, SMALL};
 use super::{LEFT, Scene};
-use crate::inspect::copied::CopyView;
 use crate::inspect::view::{AxisView, OpView, PredicateView, StageView};
 
 /// Height of a row.
-const ROW: f64 = 26.0;
+pub(super) const ROW: f64 = 24.0;
 /// Height of an axis.
-const NODE: f64 = 19.0;
+pub(super) const NODE: f64 = 19.0;
 /// Least and most room for an axis, and between columns.
-const NARROW: f64 = 62.0;
+pub(super) const NARROW: f64 = 62.0;
 const WIDE: f64 = 170.0;
-const GAP: f64 = 34.0;
-/// Room for who runs an axis.
-const BINDING: f64 = 108.0;
+pub(super) const GAP: f64 = 34.0;
+/// Most room for who runs an axis, and between it and the axis.
+const BINDING: f64 = 134.0;
+const BESIDE: f64 = 7.0;
+/// Room for a title and for notes, at least and at most, where the graph is narrower.
+pub(super) const SAID: [f64; 2] = [200.0, 508.0];
+/// Room around the label of an axis.
+const PADDING: f64 = 10.0;
 /// Room for the number of a note.
 const BADGE: f64 = 18.0;
 /// Between panels side by side.
@@ -39,13 +46,10 @@ pub fn draw(scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
     let room = canvas.width() - 2.0 * LEFT;
     let all: Vec<Panel<'_>> =
         grouped(&scene.stages).into_iter().map(|(names, stage)| Panel::new(names, stage, room)).collect();
-    y = panels(canvas, y, &all);
-    let copies: Vec<(&StageView, &CopyView)> =
-        scene.stages.iter().flat_map(|stage| stage.copies.iter().map(move |copy| (stage, copy))).collect();
-    for (stage, copy) in copies {
-        y = copied(canvas, y, stage, copy);
-    }
-    y
+    y = super::flow(canvas, y, BETWEEN, &all, Panel::width, Panel::draw);
+    let copies = scene.stages.iter().flat_map(|stage| stage.copies.iter().map(move |copy| Copied::new(stage, copy)));
+    let copies: Vec<Copied> = copies.collect();
+    super::flow(canvas, y, BETWEEN, &copies, Copied::width, Copied::draw)
 }
 
 /// How wide the page must be.
@@ -73,11 +77,11 @@ fn grouped(stages: &[StageView]) -> Vec<(Vec<String>, &StageView)> {
 
 fn title(stage: &StageView) -> String {
     let place = match (&stage.at, stage.place) {
-        (Some((of, axis)), place) => format!(" in {place} at {of}.{axis}"),
+        (Some((of, axis)), place) => format!(" in {place} at {}.{axis}", super::named(of)),
         (None, _) => String::new(),
     };
     let role = stage.role.as_ref().map_or_else(String::new, |role| format!(" by {role}"));
-    format!("{}{place}{role}", stage.name)
+    format!("{}{place}{role}", super::named(&stage.name))
 }
 
 /// What the kinds of lines mean, of those that there are.
@@ -104,6 +108,16 @@ fn label(axis: &AxisView) -> String {
     format!("{} {}", axis.name, axis.extent)
 }
 
+/// What an axis shows: its name alone, if its iterations are said below the graph.
+fn shown(axis: &AxisView) -> String {
+    if is_long(axis) { format!("{}, see below", axis.name) } else { label(axis) }
+}
+
+/// Whether the iterations of an axis are an expression for which it has no room.
+fn is_long(axis: &AxisView) -> bool {
+    measured(&label(axis), LABEL.size) + PADDING + BADGE > WIDE
+}
+
 /// Who runs an axis, in words.
 fn binding(axis: &AxisView) -> Option<String> {
     let words = axis.binding.as_ref()?;
@@ -113,7 +127,8 @@ fn binding(axis: &AxisView) -> Option<String> {
         _ => String::new(),
     };
     let order = if axis.descending { ", descending" } else { "" };
-    Some(format!("{words}{number}{order}"))
+    let terms = if axis.kind == "reduction" { ", terms" } else { "" };
+    Some(format!("{words}{number}{order}{terms}"))
 }
 
 /// The holes of each split that has some: the axis that is split, and a sentence.
@@ -205,14 +220,16 @@ impl Graph {
             let mut nodes: Vec<Node> = Vec::new();
             for axis in 0..stage.axes.len() {
                 let own = if is_leaf(axis) { last } else { depth[axis] };
-                // The line from what it was made of passes the columns in between.
-                let passes = own > column && enters(stage, axis, &depth) < column as isize;
-                if own == column {
-                    let made = made(stage, axis);
-                    let rows: Vec<f64> = made.iter().filter_map(|a| row_of(*a, column + 1)).collect();
+                let is_led_to = own > column && enters(stage, axis, &depth) < column as isize;
+                let is_left = own < column && leaves(stage, axis, &depth) >= column;
+                if own == column || is_left {
+                    // Its own line in the next column, or what the op there makes of it.
+                    let own = row_of(axis, column + 1).map(|row| vec![row]);
+                    let rows = own
+                        .unwrap_or_else(|| made(stage, axis).iter().filter_map(|a| row_of(*a, column + 1)).collect());
                     let row = rows.iter().sum::<f64>() / rows.len().max(1) as f64;
-                    nodes.push(Node { axis, passes: false, row });
-                } else if passes {
+                    nodes.push(Node { axis, passes: is_left, row });
+                } else if is_led_to {
                     nodes.push(Node { axis, passes: true, row: row_of(axis, column + 1).unwrap_or(0.0) });
                 }
             }
@@ -238,6 +255,13 @@ fn enters(stage: &StageView, axis: usize, depth: &[usize]) -> isize {
     op.and_then(|op| op.from.iter().map(|a| depth[*a] as isize).max()).unwrap_or(-1)
 }
 
+/// The last column in which the line from an axis to the op that consumes it is its own: that of the last axis that the
+/// op consumes.
+fn leaves(stage: &StageView, axis: usize, depth: &[usize]) -> usize {
+    let op = stage.ops.iter().find(|op| op.from.contains(&axis));
+    op.and_then(|op| op.from.iter().map(|a| depth[*a]).max()).unwrap_or(0)
+}
+
 /// Moves nodes apart, in their order, as little as it takes.
 fn spread(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes.sort_by(|a, b| a.row.total_cmp(&b.row).then(a.axis.cmp(&b.axis)));
@@ -259,7 +283,11 @@ struct Panel<'a> {
     graph: Graph,
     /// Width of each column.
     widths: Vec<f64>,
+    /// Room after the last one for who runs an axis.
+    beside: f64,
     notes: Vec<(usize, String)>,
+    /// What is said of axes without room for it.
+    long: Vec<String>,
 }
 
 impl<'a> Panel<'a> {
@@ -267,21 +295,34 @@ impl<'a> Panel<'a> {
     fn new(names: Vec<String>, stage: &'a StageView, room: f64) -> Self {
         let graph = Graph::of(stage);
         let wanted = |column: &Vec<Node>| {
-            let labels = column.iter().filter(|node| !node.passes).map(|node| label(&stage.axes[node.axis]));
+            let labels = column.iter().filter(|node| !node.passes).map(|node| shown(&stage.axes[node.axis]));
             let widest = labels.map(|text| measured(&text, LABEL.size)).fold(0.0, f64::max);
-            (widest + 10.0 + BADGE).clamp(NARROW, WIDE)
+            (widest + PADDING + BADGE).clamp(NARROW, WIDE)
         };
         let mut widths: Vec<f64> = graph.columns.iter().map(wanted).collect();
-        let free = room - BINDING - GAP * (widths.len() as f64 - 1.0);
+        let words = stage.loops.iter().filter_map(|axis| binding(&stage.axes[*axis]));
+        let beside = words.map(|words| measured(&words, NOTE.size) + BESIDE).fold(0.0, f64::max).min(BINDING);
+        let free = room - beside - GAP * (widths.len() as f64 - 1.0);
         let sum: f64 = widths.iter().sum();
         if sum > free {
             widths.iter_mut().for_each(|w| *w *= free / sum);
         }
-        Self { names, stage, graph, widths, notes: notes(stage) }
+        let long = stage.axes.iter().filter(|axis| is_long(axis));
+        let long = long.map(|axis| format!("{} has {} iterations", axis.name, axis.extent)).collect();
+        Self { names, stage, graph, widths, beside, notes: notes(stage), long }
     }
 
+    fn title(&self) -> String {
+        self.names.join("; ")
+    }
+
+    /// The width of the graph, or of what is said of it, as far as that may be wider.
     fn width(&self) -> f64 {
-        self.widths.iter().sum::<f64>() + GAP * (self.widths.len() as f64 - 1.0) + BINDING
+        let graph = self.widths.iter().sum::<f64>() + GAP * (self.widths.len() as f64 - 1.0) + self.beside;
+        let notes = self.notes.iter().map(|(_, note)| note).chain(&self.long);
+        let notes = notes.map(|note| BADGE + 2.0 + measured(note, NOTE.size));
+        let said = notes.fold(measured(&self.title(), PART.size), f64::max);
+        graph.max(said.clamp(SAID[0], SAID[1]))
     }
 
     /// Left end of each column.
@@ -292,8 +333,8 @@ impl<'a> Panel<'a> {
 
     /// Draws it in a room, and tells where it has ended.
     fn draw(&self, canvas: &mut Canvas, (left, top): (f64, f64), room: f64) -> f64 {
-        let Self { stage, graph, widths, notes, .. } = self;
-        let mut y = canvas.paragraph((left, top + 12.0), room, PART, &self.names.join("; ")) - 9.0;
+        let Self { stage, graph, widths, notes, long, .. } = self;
+        let mut y = canvas.paragraph((left, top + 12.0), room, PART, &self.title()) - 9.0;
         let xs = self.columns(left);
         let middle = |node: &Node| y + (node.row + 0.5) * ROW;
         lines(canvas, stage, graph, (&xs, widths), &middle);
@@ -308,6 +349,9 @@ impl<'a> Panel<'a> {
             badge(canvas, (left, y + 2.0), number, note);
             y = canvas.paragraph((left + BADGE + 2.0, y + 12.0), room - BADGE - 2.0, NOTE, note) - 10.0;
         }
+        for note in long {
+            y = canvas.paragraph((left, y + 12.0), room, NOTE, note) - 10.0;
+        }
         y + 14.0
     }
 
@@ -319,13 +363,12 @@ impl<'a> Panel<'a> {
         let AxisView { name, extent, kind, index, .. } = axis;
         canvas.rect(at, 4.0, class, Some(&format!("{name}: {extent} iterations, {kind}; value {index}")));
         let used = if number.is_some() { BADGE } else { 0.0 };
-        canvas.text((x + 5.0, y + 13.5), width - 8.0 - used, Anchor::Start, LABEL, &label(axis));
+        canvas.text((x + 5.0, y + 13.5), width - 8.0 - used, Anchor::Start, LABEL, &shown(axis));
         if let Some(number) = number {
             badge(canvas, (x + width - BADGE, y + 3.5), number, &self.notes[number].1);
         }
         if let Some(words) = binding(axis) {
-            let words = if axis.kind == "reduction" { format!("{words}, terms") } else { words };
-            canvas.text((x + width + 7.0, y + 13.5), BINDING - 7.0, Anchor::Start, NOTE, &words);
+            canvas.text((x + width + BESIDE, y + 13.5), BINDING - BESIDE, Anchor::Start, NOTE, &words);
         }
     }
 }
@@ -335,24 +378,6 @@ fn badge(canvas: &mut Canvas, (x, y): (f64, f64), number: usize, note: &str) {
     let at = Bounds { x, y, width: BADGE - 4.0, height: 12.0 };
     canvas.rect(at, 3.0, "hole", Some(note));
     canvas.text((x, y + 9.5), at.width, Anchor::Middle, SMALL, &(number + 1).to_string());
-}
-
-/// Draws panels side by side as far as there is room.
-fn panels(canvas: &mut Canvas, top: f64, panels: &[Panel<'_>]) -> f64 {
-    let room = canvas.width() - 2.0 * LEFT;
-    let half = (room - BETWEEN) / 2.0;
-    let (mut y, mut at) = (top, 0);
-    while let Some(first) = panels.get(at) {
-        let second = panels.get(at + 1).filter(|second| first.width() <= half && second.width() <= half);
-        let room = if second.is_some() { half } else { room };
-        let mut bottom = first.draw(canvas, (LEFT, y), room);
-        if let Some(second) = second {
-            bottom = bottom.max(second.draw(canvas, (LEFT + half + BETWEEN, y), room));
-        }
-        at += 1 + usize::from(second.is_some());
-        y = bottom;
-    }
-    y
 }
 
 /// The lines from each axis to what an op makes of it.
@@ -406,7 +431,8 @@ fn curve(
     }
     let first = if from.is_some() { start + 1 } else { start };
     for column in first..graph.columns.len() {
-        let Some(node) = graph.place(to, column) else { continue };
+        let own = from.and_then(|from| graph.place(from, column));
+        let Some(node) = own.or_else(|| graph.place(to, column)) else { continue };
         points.push((xs[column], middle(node)));
         if !node.passes {
             break;
@@ -414,51 +440,4 @@ fn curve(
         points.push((xs[column] + widths[column], middle(node)));
     }
     canvas.curve(&points, class, tooltip);
-}
-
-/// A staged copy: from the axes of its tensor to boxes, and what is known of its holes.
-fn copied(canvas: &mut Canvas, top: f64, stage: &StageView, copy: &CopyView) -> f64 {
-    let room = canvas.width() - 2.0 * LEFT;
-    let way = if copy.way == "load" { "of" } else { "to" };
-    let at = copy.at.as_ref().map_or_else(|| stage.name.clone(), |axis| format!("{}.{axis}", stage.name));
-    let role = copy.role.as_ref().map_or_else(String::new, |role| format!(" by {role}"));
-    let form = if copy.form == "tiles" { "via tma" } else { "via tma, by runs of memory" };
-    let ring = if copy.ring > 1 { format!(", ring of {}", copy.ring) } else { String::new() };
-    let swizzle = copy.swizzle.map_or_else(String::new, |span| format!(", swizzle {span}"));
-    let title = format!("{} {way} {} in shared at {at} {form}{role}{ring}{swizzle}", copy.name, copy.tensor);
-    let mut y = canvas.paragraph((LEFT, top + 12.0), room, PART, &title) - 9.0;
-    let rows = copy.axes.iter().map(|axis| {
-        let strided = match axis.element_stride {
-            1 => String::new(),
-            stride => format!(", one element in {stride}"),
-        };
-        [
-            format!("{} {}", axis.name, axis.size),
-            format!("{} from {}", axis.extent, axis.start),
-            format!("{} × box of {}{strided}", axis.boxes, axis.box_size),
-        ]
-    });
-    let rows: Vec<[String; 3]> = rows.collect();
-    let widest = |n: usize| {
-        let widths = rows.iter().map(|row| measured(&row[n], LABEL.size) + 12.0);
-        widths.fold(NARROW, f64::max).min((room - 2.0 * GAP) / 3.0)
-    };
-    for row in &rows {
-        let mut x = LEFT;
-        for (n, text) in row.iter().enumerate() {
-            if n > 0 {
-                canvas.line((x - GAP, y + NODE / 2.0), (x, y + NODE / 2.0), "split");
-            }
-            let width = widest(n);
-            canvas.rect(Bounds { x, y, width, height: NODE }, 4.0, if n == 2 { "box" } else { "axis" }, None);
-            canvas.text((x + 6.0, y + 13.5), width - 11.0, Anchor::Start, LABEL, text);
-            x += width + GAP;
-        }
-        y += ROW - 2.0;
-    }
-    let zeros = match &copy.zeros_for[..] {
-        [] => String::new(),
-        list => format!("; in place of tests of {}", list.join(", ")),
-    };
-    canvas.paragraph((LEFT, y + 10.0), room, NOTE, &format!("it {}{zeros}", copy.holes)) + 6.0
 }

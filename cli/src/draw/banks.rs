@@ -28,7 +28,7 @@ const CHUNK: f64 = 24.0;
 const WORD: f64 = 15.0;
 const HEIGHT: f64 = 13.0;
 /// The least room for what is said of a grid.
-const SAID: f64 = 228.0;
+const SAID: f64 = 328.0;
 /// Most grids of a buffer.
 const MOST: usize = 2;
 /// Room for the numbers of rows.
@@ -66,17 +66,7 @@ pub fn draw(scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
                 access touches";
     let mut y = super::heading(canvas, top, "Banks of shared memory", what);
     y = legend(canvas, y);
-    let right = canvas.width() - LEFT;
-    let (mut x, mut bottom) = (LEFT, y);
-    for grid in &grids {
-        let width = grid.width();
-        if x > LEFT && x + width > right {
-            (x, y) = (LEFT, bottom);
-        }
-        bottom = bottom.max(grid.draw(canvas, (x, y)));
-        x += width + 28.0;
-    }
-    bottom
+    super::flow(canvas, y, 28.0, &grids, Grid::width, Grid::draw)
 }
 
 /// The grids of a tile: one for each part that the first access of some stage touches, and one of a tile with a swizzle
@@ -150,7 +140,7 @@ fn said(stage: &StageView, found: &SharedView) -> String {
         Some([taken, least, ..]) => format!(": {} in place of {least}", plural(taken)),
         None => String::new(),
     };
-    format!("{what} by {}{cycles}", stage.name)
+    format!("{what} by {}{cycles}", super::named(&stage.name))
 }
 
 /// The order of a buffer, if it is one of a stage or of a copy.
@@ -264,9 +254,9 @@ impl Grid<'_> {
         format!("across: {across}, {cells}{down}{more}")
     }
 
-    fn draw(&self, canvas: &mut Canvas, (left, top): (f64, f64)) -> f64 {
+    fn draw(&self, canvas: &mut Canvas, (left, top): (f64, f64), room: f64) -> f64 {
         let Cut { row, used, cell, .. } = self.cut;
-        let (width, room) = (self.cell_width(), self.width());
+        let width = self.cell_width();
         let all = self.tile.slot().div_ceil(row);
         let last = self.touched.iter().map(|(n, _)| n * cell / row + 1).max().unwrap_or(0);
         let rows = last.clamp(self.least_rows(), MOST_ROWS).min(all);
@@ -274,7 +264,7 @@ impl Grid<'_> {
             Swizzle::None => String::new(),
             swizzle => format!(", swizzle {}", swizzle.span()),
         };
-        let title = format!("{}{swizzle}", self.tile.buffer.name);
+        let title = format!("{}{swizzle}", super::named(&self.tile.buffer.name));
         canvas.text((left, top + 12.0), room, Anchor::Start, PART, &title);
         let mut top = canvas.paragraph((left, top + 27.0), room, NOTE, &self.said.join("; "));
         top = canvas.paragraph((left, top), room, NOTE, &self.shape(rows, all)) - 58.0;

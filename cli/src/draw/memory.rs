@@ -1,7 +1,7 @@
 //! Section: the shared memory of a block over time. From left to right the program, statement by statement; from the
 //! top to the bottom the bytes, each stretch between two ends of buffers at least as high as its label.
 
-use super::canvas::{Anchor, Bounds, Canvas};
+use super::canvas::{Anchor, Bounds, Canvas, measured};
 use super::theme::{self, LABEL, NOTE, TICK};
 use super::{LEFT, Scene};
 use crate::inspect::memory::{BufferView, MemoryView};
@@ -28,7 +28,8 @@ pub fn draw(scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
     };
     let what =
         format!("{} bytes; from left to right the program, downwards the bytes, not to scale{aliases}", memory.bytes);
-    let y = super::heading(canvas, top, "Shared memory over time", &what);
+    let mut y = super::heading(canvas, top, "Shared memory over time", &what);
+    y = legend(canvas, memory, y);
     let room = canvas.width() - 2.0 * LEFT - OFFSETS;
     let scale = Scale::of(memory);
     let each = room / memory.phases.len() as f64;
@@ -60,6 +61,23 @@ pub fn draw(scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
     notes(canvas, memory, under + scale.height + 14.0)
 }
 
+/// The colours of slots, and what is dashed, if there is more than one colour.
+fn legend(canvas: &mut Canvas, memory: &MemoryView, y: f64) -> f64 {
+    let slots = memory.buffers.iter().map(|b| b.slots).max().unwrap_or(1);
+    let is_shared = memory.buffers.iter().any(|b| b.in_place_of.is_some());
+    if slots == 1 && !is_shared {
+        return y;
+    }
+    let mut entries: Vec<(String, String)> = theme::slots(slots).collect();
+    if memory.buffers.iter().any(|b| b.slots == 1) {
+        entries.push((theme::slot(0, 1), "a buffer without slots".to_owned()));
+    }
+    if is_shared {
+        entries.push((format!("{} free", theme::slot(0, 1)), "in the place of another one".to_owned()));
+    }
+    super::legend(canvas, y, &entries)
+}
+
 /// What the numbers of phases are, and what barriers tell.
 fn notes(canvas: &mut Canvas, memory: &MemoryView, top: f64) -> f64 {
     let room = canvas.width() - 2.0 * LEFT;
@@ -74,8 +92,7 @@ fn notes(canvas: &mut Canvas, memory: &MemoryView, top: f64) -> f64 {
         } else {
             format!("{}–{}", first + 1, first + alike.len())
         };
-        canvas.text((LEFT, y), room, Anchor::Start, NOTE, &format!("{numbers} {role}{statement}"));
-        y += 16.0;
+        y = canvas.paragraph((LEFT, y), room, NOTE, &format!("{numbers} {role}{statement}")) + 0.6;
         first += alike.len();
     }
     if !memory.barriers.is_empty() {
@@ -92,16 +109,26 @@ fn draw_buffer(canvas: &mut Canvas, buffer: &BufferView, scale: &Scale, (x, y, w
     let BufferView { name, offset, bytes, slots, in_place_of, element, .. } = buffer;
     let (first, end) = (scale.at(*offset), scale.at(offset + bytes));
     let slot = (end - first) / f64::from(*slots);
-    let other = in_place_of.as_ref().map_or_else(String::new, |other| format!(", in the place of {other}"));
+    let name = super::named(name);
+    let other = in_place_of.as_ref().map(|other| super::named(other)).map_or_else(String::new, |other| {
+        if other == name { ", in the place of the one before".to_owned() } else { format!(", in the place of {other}") }
+    });
     let all = if *slots == 1 { String::new() } else { format!(", {slots} slots") };
     let what = format!("{name}: {bytes} bytes of {element} at {offset}{all}{other}");
     for n in 0..*slots {
         let at = Bounds { x, y: y + first + slot * f64::from(n), width, height: slot };
-        let class = if in_place_of.is_some() { format!("{} free", theme::hue(4)) } else { theme::hue(n as usize) };
+        let class = theme::slot(n as usize, *slots);
+        let class = if in_place_of.is_some() { format!("{class} free") } else { class };
         let tooltip = if *slots == 1 { what.clone() } else { format!("slot {n} of {what}") };
+        // Lines between statements are not seen through it.
+        canvas.rect(at, 0.0, "paper", None);
         canvas.rect(at, 0.0, &class, Some(&tooltip));
     }
-    canvas.text((x + 5.0, y + first + 12.5), width - 10.0, Anchor::Start, LABEL, &what);
+    // As much as there is room for, the whole as a tooltip of the buffer.
+    let shorter = [what.clone(), format!("{name}: {bytes} bytes"), name.clone()];
+    let fits = |text: &&String| measured(text, LABEL.size) <= width - 10.0;
+    let label = shorter.iter().find(fits).unwrap_or(&name);
+    canvas.text((x + 5.0, y + first + 12.5), width - 10.0, Anchor::Start, LABEL, label);
 }
 
 /// Where bytes are on the page.

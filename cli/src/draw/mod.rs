@@ -9,6 +9,7 @@
 //! | `canvas` | shapes and texts: nothing wider than its room |
 //! | `theme` | colours, light and dark |
 //! | `axes` | iteration domains |
+//! | `copies` | staged copies, beside these |
 //! | `boxes` | what a block accesses of each tensor |
 //! | `threads` | which threads run what |
 //! | `replay` | the times of a trace, as if all warps ran at once |
@@ -20,6 +21,7 @@ mod axes;
 mod banks;
 mod boxes;
 pub mod canvas;
+mod copies;
 mod memory;
 mod replay;
 #[cfg(test)]
@@ -30,11 +32,12 @@ mod timeline;
 
 use std::io::Write as _;
 
-use canvas::{Anchor, Canvas};
+use canvas::{Anchor, Bounds, Canvas};
 use clap::ValueEnum;
 use theme::{HEADING, NOTE};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_compiler::kernel_ir::Kernel;
+use tilewright_compiler::online::OF_BLOCK;
 use tilewright_emulator::trace::Trace;
 use tilewright_kernel::KernelInfo;
 
@@ -237,12 +240,60 @@ fn head(scene: &Scene<'_>, canvas: &mut Canvas, title: &str) -> f64 {
     60.0
 }
 
-/// The name of a section, and what it shows.
+/// What colours mean: a class and a text for each.
+fn legend(canvas: &mut Canvas, y: f64, entries: &[(String, String)]) -> f64 {
+    let mut x = LEFT;
+    for (class, text) in entries {
+        let room = canvas::measured(text, NOTE.size);
+        canvas.rect(Bounds { x, y, width: 22.0, height: 11.0 }, 0.0, class, None);
+        canvas.text((x + 28.0, y + 9.5), room, Anchor::Start, NOTE, text);
+        x += 28.0 + room + 16.0;
+    }
+    y + 24.0
+}
+
+/// Draws panels from left to right, each as wide as it is or as the page, in as many rows as that takes. `draw` has a
+/// place and a room, and tells where the panel has ended.
+fn flow<T>(
+    canvas: &mut Canvas,
+    top: f64,
+    gap: f64,
+    panels: &[T],
+    width: impl Fn(&T) -> f64,
+    draw: impl Fn(&T, &mut Canvas, (f64, f64), f64) -> f64,
+) -> f64 {
+    let right = canvas.width() - LEFT;
+    let (mut x, mut y, mut bottom) = (LEFT, top, top);
+    for panel in panels {
+        let room = width(panel).min(right - LEFT);
+        if x > LEFT && x + room > right {
+            (x, y) = (LEFT, bottom);
+        }
+        bottom = bottom.max(draw(panel, canvas, (x, y), room));
+        x += room + gap;
+    }
+    bottom
+}
+
+/// A name as readers know it. With a sign that no name of the source has, the compiler names what it adds for
+/// reductions in one pass: what one block of terms comes to, and the sums that are carried beside an extreme.
+fn named(name: &str) -> String {
+    match name.strip_suffix(OF_BLOCK) {
+        Some(of) => format!("{of} of a block"),
+        None => name.replace('$', " beside "),
+    }
+}
+
+/// The name of a section, and what it shows: beside it, or below if that takes more room.
 fn heading(canvas: &mut Canvas, top: f64, name: &str, what: &str) -> f64 {
     let room = canvas.width() - 2.0 * LEFT;
     canvas.line((LEFT, top + 4.0), (canvas.width() - LEFT, top + 4.0), "tick");
     let width = canvas::measured(name, HEADING.size);
     canvas.text((LEFT, top + 26.0), room, Anchor::Start, HEADING, name);
-    canvas.text((LEFT + width + 14.0, top + 26.0), room - width - 14.0, Anchor::Start, NOTE, what);
-    top + 40.0
+    let beside = room - width - 14.0;
+    if canvas::measured(what, NOTE.size) <= beside {
+        canvas.text((LEFT + width + 14.0, top + 26.0), beside, Anchor::Start, NOTE, what);
+        return top + 40.0;
+    }
+    canvas.paragraph((LEFT, top + 46.0), room, NOTE, what) - 6.0
 }

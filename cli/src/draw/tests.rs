@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use tilewright_emulator::trace::SharedPlace;
+use tilewright_emulator::trace::{SharedPlace, Step};
 
 use super::replay::Times;
 use super::*;
@@ -69,12 +69,13 @@ fn first<'a>(file: &'a SourceFile, dims: &str) -> Scene<'a> {
 /// twice. What is said of buffers, requests and holes is what counting gives.
 #[test]
 fn every_example_is_drawn() {
-    let framed = AtomicUsize::new(0);
+    let [framed, lines] = [0, 0].map(AtomicUsize::new);
     let swizzled = each_scene(|name, scene| {
         let canvas = page(scene, &[]).0;
         let width = canvas.width();
         for (n, (bounds, text)) in canvas.texts().iter().enumerate() {
             assert!(bounds.x >= 0.0 && bounds.x + bounds.width <= width + 0.01, "{name}: `{text}` at {bounds:?}");
+            assert!(!text.ends_with('…'), "{name}: `{text}` is cut at {bounds:?}");
             let below = canvas.texts()[n + 1..].iter().find(|(other, _)| other.overlaps(bounds));
             assert!(below.is_none(), "{name}: `{text}` at {bounds:?} and {below:?}");
         }
@@ -83,12 +84,15 @@ fn every_example_is_drawn() {
         // So that it can stand in Markdown, and styles nothing beside itself there.
         assert!(!text.contains("\n\n"), "{name}: an empty line");
         let sheet = tree.descendants().find(|n| n.has_tag_name("style")).and_then(|n| n.text()).expect("a sheet");
-        let scope = format!(".{} ", theme::PICTURE);
-        let beside = sheet.lines().find(|l| !l.is_empty() && !l.starts_with(&scope) && !l.starts_with(['@', '}']));
+        let [scope, whole] = [format!(".{} ", theme::PICTURE), format!("svg.{}{{", theme::PICTURE)];
+        let is_own = |l: &str| l.starts_with(&scope) || l.starts_with(&whole) || l.starts_with(['@', '}']);
+        let beside = sheet.lines().find(|l| !l.is_empty() && !is_own(l));
         assert_eq!(beside, None, "{name}");
         let outside = tree.descendants().filter(|n| n.has_tag_name("script") || n.attribute("href").is_some());
         assert_eq!(outside.count(), 0, "{name}");
         framed.fetch_add(frames_are_behind_numbers(name, &tree), Ordering::Relaxed);
+        lines.fetch_add(lines_are_beside_axes(name, &tree), Ordering::Relaxed);
+        barriers_have_names(name, scene);
         assert_eq!(text, page(scene, &[]).0.finish(LEFT), "{name}");
         buffers_are_apart(name, scene);
         requests_take_what_is_said(name, scene);
@@ -98,11 +102,68 @@ fn every_example_is_drawn() {
     assert!(swizzled > 20, "{swizzled} copies with a swizzle");
     let framed = framed.into_inner();
     assert!(framed > 100, "{framed} cells that an access touches");
+    let lines = lines.into_inner();
+    assert!(lines > 1000, "{lines} lines between axes");
+}
+
+/// A number among the attributes of an element.
+fn number(node: &roxmltree::Node<'_, '_>, key: &str) -> Option<f64> {
+    node.attribute(key).and_then(|n| n.parse().ok())
+}
+
+/// Each mbarrier of a trace is one of those that the map of shared memory has, and each copy is one of a buffer.
+fn barriers_have_names(name: &str, scene: &Scene<'_>) {
+    let memory = &scene.memory;
+    let is_barrier = |at: &SharedPlace| {
+        memory.barriers.iter().any(|b| (b.offset..b.offset + u64::from(b.slots) * 8).contains(&at.offset))
+    };
+    let is_buffer = |start: u64, end: u64| {
+        memory.buffers.iter().any(|b| b.offset <= start && start < end && end <= b.offset + b.bytes)
+    };
+    for event in scene.trace.iter().flat_map(|trace| &trace.events) {
+        match &event.step {
+            Step::Arrive { at, .. } | Step::Wait { at, .. } | Step::PhaseEnd { at, .. } => {
+                assert!(is_barrier(at), "{name}: {at:?}");
+            }
+            Step::Issue { bytes, .. } => assert!(is_buffer(bytes.start, bytes.end), "{name}: {bytes:?}"),
+            _ => {}
+        }
+    }
+}
+
+/// No line between axes passes through the box of one: it ends at their sides. How many lines there are.
+fn lines_are_beside_axes(name: &str, tree: &roxmltree::Document<'_>) -> usize {
+    let rounded = tree.descendants().filter(|n| n.has_tag_name("rect") && n.attribute("rx") == Some("4"));
+    let boxes: Vec<[f64; 4]> = rounded
+        .filter_map(|n| Some([number(&n, "x")?, number(&n, "y")?, number(&n, "width")?, number(&n, "height")?]))
+        .collect();
+    let lines: Vec<&str> = (tree.descendants().filter(|n| n.has_tag_name("path")))
+        .filter_map(|n| n.attribute("d").filter(|d| d.contains('C')))
+        .collect();
+    for line in &lines {
+        let numbers: Vec<f64> = line.split(['M', 'C', ' ']).filter_map(|n| n.parse().ok()).collect();
+        let points: Vec<[f64; 2]> = numbers.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
+        for at in 0..(points.len() - 1) / 3 {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|n| points[3 * at + n]);
+            for step in 0..=32 {
+                let t = f64::from(step) / 32.0;
+                let of = |n: usize| {
+                    let u = 1.0 - t;
+                    u * u * u * a[n] + 3.0 * u * u * t * b[n] + 3.0 * u * t * t * c[n] + t * t * t * d[n]
+                };
+                let (px, py) = (of(0), of(1));
+                let over = boxes.iter().find(|[x, y, width, height]| {
+                    (x + 0.5..x + width - 0.5).contains(&px) && (y + 0.5..y + height - 0.5).contains(&py)
+                });
+                assert_eq!(over, None, "{name}: {line} at {px}, {py}");
+            }
+        }
+    }
+    lines.len()
 }
 
 /// No frame of an access is drawn over the number of a bank: it comes before the texts inside it. How many there are.
 fn frames_are_behind_numbers(name: &str, tree: &roxmltree::Document<'_>) -> usize {
-    let number = |node: &roxmltree::Node<'_, '_>, key: &str| node.attribute(key).and_then(|n| n.parse::<f64>().ok());
     let (mut texts, mut frames) = (Vec::new(), 0);
     for node in tree.descendants() {
         if node.has_tag_name("text") {

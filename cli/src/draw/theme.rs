@@ -49,7 +49,7 @@ const LINES: [(&str, &str, &str, [&str; 2]); 7] = [
     ("merge", "2.2", "none", ["#b87a1e", "#e0a050"]),
     ("resize", "1.3", "2 3", ["#ab3f7c", "#e27db5"]),
     ("swizzle", "1.3", "6 3", ["#268a68", "#52c4a0"]),
-    ("order", "1", "none", ["#c3c9d2", "#4b5461"]),
+    ("order", "1", "none", ["#8a94a3", "#7d8899"]),
     ("tick", "1", "none", ["#dfe3e8", "#2b313b"]),
     ("arrival", "1.6", "none", ["#b8342a", "#f08078"]),
 ];
@@ -65,6 +65,22 @@ const TEXTS: [(&str, &str, [&str; 2]); 4] = [
 /// The class of a number among those that are told apart.
 pub fn hue(number: usize) -> String {
     format!("hue{}", number % HUES)
+}
+
+/// The class of a slot of a buffer with so many: those of rings are told apart.
+pub fn slot(number: usize, slots: u32) -> String {
+    if slots == 1 { "box".to_owned() } else { hue(number) }
+}
+
+/// The colours of the slots of rings that have at most so many, with their names; none where there is no ring. Later
+/// slots of long rings begin anew.
+pub fn slots(slots: u32) -> impl Iterator<Item = (String, String)> {
+    let told = if slots == 1 { 0 } else { (slots as usize).min(HUES) };
+    let name = move |n: usize| match (n..slots as usize).step_by(HUES).map(|n| n.to_string()).collect::<Vec<_>>() {
+        one if one.len() == 1 => format!("slot {n}"),
+        several => format!("slots {}", several.join(", ")),
+    };
+    (0..told).map(move |n| (hue(n), name(n)))
 }
 
 /// The class of a bank.
@@ -107,7 +123,9 @@ pub fn sheet() -> String {
     out.push_str("}\n");
     let is_rule = |line: &&str| !line.starts_with(['@', '}']);
     let scoped = out.lines().map(|line| if is_rule(&line) { format!(".{PICTURE} {line}") } else { line.to_owned() });
-    scoped.collect::<Vec<_>>().join("\n")
+    // In a page that is narrower than the picture, it gets lower too, and no empty room above and below.
+    let whole = format!("svg.{PICTURE}{{max-width:100%;height:auto}}");
+    std::iter::once(whole).chain(scoped).collect::<Vec<_>>().join("\n")
 }
 
 /// The rules of a page: light is 0, dark 1.
@@ -150,6 +168,54 @@ fn rgb(hue: usize, saturation: usize, lightness: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    /// The relative luminance of a colour (WCAG 2.1).
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("a hexadecimal number")) / 255.0;
+            if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    /// How much lighter one colour is than the other one, from 1 to 21 (WCAG 2.1).
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// Each text can be read on what it stands on: labels on all shapes that have some, the others on the page, and
+    /// notes in bars of waits, too. Lines are seen on the page.
+    #[test]
+    fn texts_and_lines_have_contrast() {
+        for page in [0, 1] {
+            let text = |class: &str| TEXTS.iter().find(|t| t.0 == class).map(|t| t.2[page]).expect("a text");
+            let fill = |class: &str| {
+                let shape = SHAPES.iter().find(|s| s.0 == class).expect("a shape");
+                if page == 0 { shape.1[0] } else { shape.2[0] }
+            };
+            let mut sheet = String::new();
+            colours(&mut sheet, page);
+            let told = sheet.lines().filter(|l| l.starts_with(".hue") || l.starts_with(".bank"));
+            let mut under: Vec<&str> = told.filter_map(|l| l.split("fill:").nth(1)?.get(..7)).collect();
+            assert_eq!(under.len(), HUES + BANKS);
+            let labelled =
+                ["axis", "grid", "cta", "warpgroup", "warp", "thread", "loop", "vector", "hole", "wait", "box"];
+            under.extend(labelled.map(fill));
+            for fill in under {
+                assert!(contrast(text("label"), fill) >= 4.5, "{fill} in page {page}");
+            }
+            for class in ["heading", "part", "label", "note"] {
+                assert!(contrast(text(class), fill("paper")) >= 7.0, "{class} in page {page}");
+            }
+            assert!(contrast(text("note"), fill("wait")) >= 4.5, "page {page}");
+            for (class, .., colours) in LINES.iter().filter(|line| line.0 != "tick") {
+                assert!(contrast(colours[page], fill("paper")) >= 3.0, "{class} in page {page}");
+            }
+        }
+    }
+
     #[test]
     fn colours_are_those_of_the_standard() {
         let rows = [
@@ -159,7 +225,7 @@ mod tests {
             ((15, 0, 100), "#ffffff"),
         ];
         for ((hue, saturation, lightness), expected) in rows {
-            assert_eq!(super::rgb(hue, saturation, lightness), expected);
+            assert_eq!(rgb(hue, saturation, lightness), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Section: which threads of a block run each stage, and which start its copies.
 
 use super::canvas::{Anchor, Bounds, Canvas};
-use super::theme::{LABEL, NOTE, TICK};
+use super::theme::{LABEL, NOTE, SMALL, TICK};
 use super::{LEFT, Scene};
 
 /// Room for names, and for what is said after the strip.
@@ -41,7 +41,7 @@ pub fn draw(scene: &Scene<'_>, canvas: &mut Canvas, top: f64) -> f64 {
             "warp",
             Some(&format!("role {}: warps {}..{}", role.name, role.warps.start, role.warps.end)),
         );
-        canvas.text((at.x + 2.0, y + 10.5), at.width - 4.0, Anchor::Middle, TICK, &role.name);
+        canvas.text((at.x + 2.0, y + 10.5), at.width - 4.0, Anchor::Middle, SMALL, &role.name);
     }
     y += if roles.is_empty() { 0.0 } else { ROW };
     for (name, who, runs) in rows {
@@ -95,7 +95,7 @@ fn rows(scene: &Scene<'_>) -> Vec<Row> {
             None => "not known".to_owned(),
         };
         let how = if stage.fetched { ", by cp.async" } else { "" };
-        rows.push((stage.name.clone(), format!("{who}{how}"), stage.threads.clone()));
+        rows.push((super::named(&stage.name), format!("{who}{how}"), stage.threads.clone()));
         for copy in &stage.copies {
             rows.push((format!("{} (copy)", copy.name), "1 elected thread".to_owned(), Some(vec![copy.elected])));
         }

@@ -6,7 +6,7 @@
 
 use tilewright_emulator::trace::SharedPlace;
 
-use super::canvas::{Anchor, Bounds, Canvas};
+use super::canvas::{Anchor, Bounds, Canvas, measured};
 use super::replay::{Awaited, COPY, Copied, Stretch, Times};
 use super::theme::{self, LABEL, NOTE, TICK};
 use super::{LEFT, Scene};
@@ -90,19 +90,15 @@ impl<'a> View<'a> {
 
     /// The colours of slots, as many as rings have.
     fn legend(&self, canvas: &mut Canvas, y: f64) -> f64 {
-        let slots = self.memory.buffers.iter().map(|b| b.slots).max().unwrap_or(1);
-        let mut x = LEFT;
-        let mut entry = |canvas: &mut Canvas, class: &str, text: &str| {
-            canvas.rect(Bounds { x, y, width: 22.0, height: 11.0 }, 0.0, class, None);
-            canvas.text((x + 28.0, y + 9.5), 90.0, Anchor::Start, NOTE, text);
-            x += 100.0;
-        };
-        for slot in 0..slots.min(theme::HUES as u32) {
-            entry(canvas, &theme::hue(slot as usize), &format!("slot {slot}"));
+        let slots = self.memory.buffers.iter().map(|b| b.slots);
+        let mut entries: Vec<(String, String)> = theme::slots(slots.max().unwrap_or(1)).collect();
+        let copied = self.times.copies.iter().filter_map(|copy| self.slot_of(copy));
+        if copied.map(|(buffer, _)| self.memory.buffers[buffer].slots).any(|slots| slots == 1) {
+            entries.push((theme::slot(0, 1), "a copy of a buffer without slots".to_owned()));
         }
-        entry(canvas, "work", "other work");
-        entry(canvas, "wait", "waits");
-        y + 24.0
+        entries.push(("work".to_owned(), "other work".to_owned()));
+        entries.push(("wait".to_owned(), "waits".to_owned()));
+        super::legend(canvas, y, &entries)
     }
 
     fn ticks(&self, canvas: &mut Canvas, top: f64, bottom: f64) {
@@ -179,7 +175,11 @@ impl<'a> View<'a> {
             canvas.rect(Bounds { x: left, y, width: right - left, height: BAR }, 0.0, &class, Some(&tooltip));
             if waits.is_some() {
                 let text = if let Some(Awaited::Mbarrier(at)) = waits { self.barrier(*at).0 } else { String::new() };
-                canvas.text((left + 3.0, y + 12.0), right - left - 6.0, Anchor::Start, TICK, &text);
+                let room = right - left - 6.0;
+                // The tooltip says it where there is no room.
+                if measured(&text, TICK.size) <= room {
+                    canvas.text((left + 3.0, y + 12.0), room, Anchor::Start, TICK, &text);
+                }
             }
         }
         for (time, at) in times.arrivals.iter().filter(|arrival| arrival.0 < self.end) {
@@ -192,9 +192,9 @@ impl<'a> View<'a> {
             let at =
                 Bounds { x: left, y: y + BAR + 2.0 + COPIES * line as f64, width: right - left, height: COPIES - 2.0 };
             let way = if copy.store { "from" } else { "to" };
-            let name = &self.memory.buffers[buffer].name;
+            let name = super::named(&self.memory.buffers[buffer].name);
             let tooltip = format!("{}..{}: copy {way} {name}, slot {slot}", copy.start, copy.end);
-            canvas.rect(at, 0.0, &theme::hue(slot), Some(&tooltip));
+            canvas.rect(at, 0.0, &theme::slot(slot, self.memory.buffers[buffer].slots), Some(&tooltip));
         }
         top + self.height(warp)
     }

@@ -47,8 +47,12 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
     let first = &found.kernel.entries.first()?.kernel;
     let stages = view::stages(info, first, &found.kernel.stages, &[]);
     let all = kernel_ir::held(first).into_iter();
-    // In which role a thread comes closest to what it has.
-    let HeldIn { held, limit, role } = all.min_by_key(|found| i64::from(found.limit) - i64::from(found.held.words))?;
+    // In which role a thread holds the largest share of what it has: one of few may hold nothing.
+    let shares = |a: &HeldIn<'_>, b: &HeldIn<'_>| {
+        let [a, b] = [(a, b), (b, a)].map(|(own, other)| u64::from(own.held.words) * u64::from(other.limit));
+        a.cmp(&b)
+    };
+    let HeldIn { held, limit, role } = all.max_by(shares)?;
     let parts: Vec<Value> = held.parts.iter().map(|(stage, words)| json!({ "stage": stage, "words": words })).collect();
     Some(json!({
         "name": info.name,

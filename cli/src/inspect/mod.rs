@@ -45,6 +45,18 @@ pub fn inspect(path: &str, wanted: Option<&str>, as_json: bool) -> Output {
     Output { text, errors, status: if wrong { Status::Bad } else { Status::Good } }
 }
 
+/// The PTX of one kernel of a file.
+pub fn ptx(path: &str, wanted: Option<&str>) -> Output {
+    let file = match SourceFile::read(path) {
+        Ok(file) => file,
+        Err(error) => return Output::usage(error),
+    };
+    match only(&file, wanted) {
+        Ok((_, info)) => Output { text: info.ptx.text.to_string(), errors: String::new(), status: Status::Good },
+        Err(output) => output,
+    }
+}
+
 /// The kernels with a name; an error that lists the names there are.
 pub(crate) fn named<'a>(file: &'a SourceFile, name: &str) -> Result<Vec<Found<'a>>, String> {
     let found: Vec<_> = file.kernels().filter(|f| f.kernel.ast.name.text == name).collect();

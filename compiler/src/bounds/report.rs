@@ -255,20 +255,26 @@ fn outside(
     let (declared, is_intermediate) = declared(program, source, dimension)?;
     // The extreme is exact where nothing narrows the axes and the index is linear.
     let plain = context.path.iter().all(|s| !matches!(s, Step::Condition { .. } | Step::Assign { guarded: true, .. }));
-    let reach = witness.filter(|_| plain).and_then(|witness| {
-        let e = context.index(program, *index);
+    let past = |witness: &Witness| {
         let (lower, upper) = context.limit(program, limit);
         let dims: Vec<i128> = witness.dims.iter().map(|d| i128::from(*d)).collect();
         let value = witness.indices.get(dimension).copied().flatten()?;
-        let up = match limit {
-            Limit::Size(_) => value >= 0,
-            Limit::Domain(_) => value >= lower.eval(&dims)? && value >= upper.eval(&dims)?,
-        };
+        match limit {
+            Limit::Size(_) => Some(value >= 0),
+            Limit::Domain(_) => Some(value >= lower.eval(&dims)? && value >= upper.eval(&dims)?),
+        }
+    };
+    let reach = witness.filter(|_| plain).and_then(|witness| {
+        let e = context.index(program, *index);
+        let up = past(witness)?;
         let linear = e.terms().iter().all(|t| t.atoms.iter().all(|a| matches!(a, Atom::Var(_))));
         let extreme = context.extreme(&e, up).filter(|_| linear)?;
         let names = |v: u32| u16::try_from(v).map_or("?".to_owned(), |d| program.dim_name(d).to_owned());
         Some((extreme.show(&names), up))
     });
+    // What is read through other equations has names that its own condition does not have.
+    let own = context.path.iter().all(|s| !matches!(s, Step::Assign { .. }));
+    let past = witness.filter(|_| own && !plain).and_then(past);
     let element_type = algorithm.types.get(read as usize).copied().unwrap_or(ElementType::F32);
     Some(OutOfBounds {
         read: program.printed().value_text(read),
@@ -280,6 +286,7 @@ fn outside(
         index: program.printed().index_text(*index),
         extent: extent(program, limit),
         reach,
+        past,
         witness: None,
         facts: Vec::new(),
         permuted: None,

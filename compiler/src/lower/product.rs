@@ -133,7 +133,7 @@ impl Nest<'_, '_> {
     /// Whether the slots of a copy inside `k` loops are handed back iterations later: products read it, or a copy that
     /// shares its slots, and are under way till then.
     pub(super) fn is_late(&self, copy: &Copy<'_>, k: usize) -> bool {
-        let (true, Some(product)) = (self.under_way() > 0 && !self.is_slice(), self.product) else { return false };
+        let (true, Some(product)) = (self.under_way(k) > 0 && !self.is_slice(), self.product) else { return false };
         let is_read = |staged: &Staged| product.operands().any(|operand| operand.is_in(staged));
         let here = self.copies.iter().filter(|other| other.staged.attach.loops == k);
         here.filter(|other| other.buffer == copy.buffer || other.shares_slots_with(copy))
@@ -142,15 +142,15 @@ impl Nest<'_, '_> {
 
     /// Whether the slots of the stage with a position, which stands inside `k` loops, are handed back so.
     pub(super) fn is_read_late(&self, at: usize, k: usize) -> bool {
-        let late = self.under_way() > 0 && !self.is_slice();
+        let late = self.under_way(k) > 0 && !self.is_slice();
         let is_read = || self.product.is_some_and(|product| product.written().any(|written| written == at));
         late && is_read() && self.children.contains(&(at, k))
     }
 
     /// Hands the slot of an earlier iteration back, of so many slots: the latest one whose products are over. The
-    /// present one is that of the loop around, and as many groups before it are under way as the product says.
+    /// present one is that of the loop around, and of so many iterations groups are under way.
     pub(super) fn release_late(&mut self, (pipeline, ring): (&Pipeline, u32), point: &Point, k: usize, slot: ValueId) {
-        let behind = self.under_way();
+        let behind = self.under_way(k);
         let Some(axis) = k.checked_sub(1).map(|k| self.sequence[k]) else { return };
         let Some(now) = point.values[axis] else { return };
         let first = self.b.index_literal(self.index, behind.into());
@@ -162,13 +162,15 @@ impl Nest<'_, '_> {
         self.b.end_if();
     }
 
-    /// How many groups of the stage's products stay under way.
-    fn under_way(&self) -> u32 {
-        self.stage.product.as_ref().map_or(0, |mma| mma.inflight)
+    /// In how many iterations of the loop around what stands inside `k` loops products stay under way.
+    fn under_way(&self, k: usize) -> u32 {
+        let leaf = k.checked_sub(1).and_then(|k| self.sequence.get(k));
+        let product = self.stage.product.as_ref().zip(leaf);
+        product.and_then(|(mma, leaf)| mma.iterations_under_way(self.stage, *leaf)).unwrap_or(0)
     }
 
     /// After the loop at position `k`, which has so many iterations: waits for its last products, and hands the last
-    /// slots back, one for each group that may be under way.
+    /// slots back, one for each iteration of which products may be under way.
     pub(super) fn end_products(&mut self, k: usize, count: ValueId) {
         if self.product.is_none() {
             return;
@@ -182,8 +184,8 @@ impl Nest<'_, '_> {
             return;
         }
         self.b.wgmma_wait_group(0);
-        // The oldest first. There may be fewer iterations than groups that could be under way.
-        for behind in (1..=self.under_way()).rev() {
+        // The oldest first. There may be fewer iterations than could have products under way.
+        for behind in (1..=self.under_way(k + 1)).rev() {
             let before = self.b.index_literal(self.index, i64::from(behind) - 1);
             let any = self.b.index_compare(Compare::Lt, before, count);
             self.b.begin_if(any);

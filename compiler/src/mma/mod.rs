@@ -26,7 +26,7 @@ use crate::diag::codes::{
 };
 use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Unit};
-use crate::extent::Var;
+use crate::extent::{Expr, Var};
 use crate::kernel_ir::{MmaSync, Wgmma};
 use crate::plan::product::{Factor, Held, Operand, Product, Signs, factors};
 use crate::plan::staged::Way;
@@ -261,17 +261,30 @@ fn ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Ahead
             (staged.role, staged.ring, staged.attach.leaf, copy.map(|copy| &copy.ast.clauses))
         }
     };
-    let serial = mma.serial();
-    let mut loops = stage.sequence().into_iter().take_while(|leaf| !serial.contains(leaf));
-    let is_around = loops.by_ref().last() == Some(leaf) && stage.is_rolled(leaf);
-    if !(role.is_some() && role != stage.role && is_around) {
-        Ahead::Not
-    } else if ring > mma.inflight {
-        Ahead::Filled
-    } else {
-        let slots = clauses.and_then(|clauses| Some(clauses.ring.as_ref()?.value.span));
-        Ahead::Short(Ring { of: operand.copy.clone(), has: ring, slots })
+    let behind = mma.iterations_under_way(stage, leaf).filter(|_| is_whole(&all[at], mma, leaf));
+    let Some(behind) = behind.filter(|_| role.is_some() && role != stage.role && stage.is_rolled(leaf)) else {
+        return Ahead::Not;
+    };
+    if ring > behind {
+        return Ahead::Filled;
     }
+    let slots = clauses.and_then(|clauses| Some(clauses.ring.as_ref()?.value.span));
+    Ahead::Short(Ring { of: operand.copy.clone(), has: ring, least: behind + 1, slots })
+}
+
+/// Whether each iteration of a loop around a product has all iterations of the loops between: no predicate and no limit
+/// leaves one out.
+fn is_whole(analysed: &Analysed, mma: &Mma, leaf: AxisId) -> bool {
+    let Analysed { stage, holes, waived, .. } = analysed;
+    let domain = &stage.domain;
+    let (serial, loops) = (mma.serial(), stage.sequence().into_iter().skip_while(|other| *other != leaf));
+    let between: Vec<AxisId> = loops.skip(1).take_while(|leaf| !serial.contains(leaf)).collect();
+    let depends = |axis: AxisId| between.iter().any(|leaf| domain.depends_on(axis, *leaf));
+    // Those of elements are waived for a product (`holes`).
+    let tested = holes.kept.iter().enumerate().filter(|(n, _)| waived.iter().all(|w| w.predicate != *n));
+    let mut terms = tested.map(|(_, p)| p.axis).filter(|axis| domain.axes[*axis].kind == AxisKind::Reduction);
+    let mut limits = stage.limits.iter().flat_map(Expr::vars).filter_map(|v| domain.axis_of(v));
+    !terms.any(depends) && !limits.any(depends)
 }
 
 /// The columns of a tile.

@@ -12,6 +12,8 @@ pub(super) struct Build<'a> {
     /// The type of what is followed.
     pub ty: ElementType,
     op: Reduction,
+    /// The weight of a term, if what is followed is a sum with weights.
+    weight: Option<ValueId>,
     /// Before the first term.
     pub identity: ValueId,
     zero: ValueId,
@@ -31,18 +33,18 @@ pub(super) struct Fold {
 }
 
 impl<'a> Build<'a> {
-    pub fn new(algorithm: &'a mut Algorithm, ty: ElementType, op: Reduction) -> Self {
+    pub fn new(algorithm: &'a mut Algorithm, ty: ElementType, op: Reduction, weight: Option<ValueId>) -> Self {
         let of_values = algorithm.values.iter().filter_map(|v| match v {
             Value::Variable(number) => Some(number + 1),
             _ => None,
         });
         let of_folds = algorithm.folds.iter().flat_map(|s| [s.variable, s.left, s.right]).map(|v| v + 1);
         let start = of_folds.chain(of_values).max().unwrap_or(0);
-        // A sum is followed with the number of its terms.
+        // A sum is followed with the number of its terms, or the sum of their weights.
         let count = if op == Reduction::Sum { 2 } else { 1 };
         let (before, now) = ((start..start + count).collect(), (start + count..start + 2 * count).collect());
         let taken = start + 2 * count;
-        let mut b = Self { algorithm, ty, op, identity: 0, zero: 0, one: 0, before, now, taken };
+        let mut b = Self { algorithm, ty, op, weight, identity: 0, zero: 0, one: 0, before, now, taken };
         let first = match op {
             Reduction::Min => f64::INFINITY,
             Reduction::Sum => 0.0,
@@ -76,9 +78,13 @@ impl<'a> Build<'a> {
     }
 
     /// What terms take: of an extreme 0 while it is infinite, where each exponential is 0 with any later one; of a sum
-    /// the mean.
+    /// the mean, or 0 while all weights are 0, where each term is.
     pub fn safe(&mut self, of: &[ValueId]) -> ValueId {
         match *of {
+            [sum, weights] if self.weight.is_some() => {
+                let (nothing, mean) = (self.is_zero(weights), self.binary(Binary::Div, sum, weights));
+                self.value(Value::Select(nothing, self.zero, mean))
+            }
             [sum, count] => {
                 let count = self.value(Value::Cast(count));
                 self.binary(Binary::Div, sum, count)
@@ -89,6 +95,10 @@ impl<'a> Build<'a> {
                 self.value(Value::Select(nothing, self.zero, value))
             }
         }
+    }
+
+    fn is_zero(&mut self, value: ValueId) -> ValueId {
+        self.test(Compare::Eq, value, self.zero)
     }
 
     /// What terms divide by: 1 in the place of an extreme that is 0.
@@ -105,10 +115,15 @@ impl<'a> Build<'a> {
         push(self.algorithm, Value::Variable(number), ty)
     }
 
+    /// The type of the number of terms, or of the sum of their weights.
+    pub const fn count_type(&self) -> ElementType {
+        if self.weight.is_some() { self.ty } else { ElementType::U64 }
+    }
+
     /// The variables of the states that are followed.
     fn variables(&mut self, numbers: [u32; 2]) -> Vec<ValueId> {
         let of_sum = self.op == Reduction::Sum;
-        let types = [self.ty, ElementType::U64];
+        let types = [self.ty, self.count_type()];
         let all: Vec<(u32, ElementType)> = numbers.into_iter().zip(types).take(1 + usize::from(of_sum)).collect();
         all.into_iter().map(|(number, ty)| self.variable(number, ty)).collect()
     }
@@ -140,12 +155,16 @@ impl<'a> Build<'a> {
                 let term = with(self, chain.term, of_before[0], is);
                 Follower { corrected: Corrected::Times, correction, term, op: Binary::Add }
             }
-            Rule::Squares => {
+            Rule::Squares { .. } => {
                 let was = self.safe(&of_before);
                 let moved = with(self, chain.correction, was, as_safe);
-                let none = self.whole(0);
-                let (is_first, count) =
-                    (self.test(Compare::Eq, of_before[1], none), self.value(Value::Cast(of_before[1])));
+                let (is_first, count) = match self.weight {
+                    Some(_) => (self.is_zero(of_before[1]), of_before[1]),
+                    None => {
+                        let none = self.whole(0);
+                        (self.test(Compare::Eq, of_before[1], none), self.value(Value::Cast(of_before[1])))
+                    }
+                };
                 let all = self.binary(Binary::Mul, count, moved);
                 let correction = self.value(Value::Select(is_first, self.zero, all));
                 let term = with(self, chain.term, was, as_safe);
@@ -187,11 +206,15 @@ impl<'a> Build<'a> {
         FoldState { init: self.identity, variable, step, left, right, merge: Some(merge) }
     }
 
-    /// The state that counts terms.
+    /// The state that counts terms, or adds up their weights.
     fn counted(&mut self, [variable, left, right]: [u32; 3]) -> FoldState {
-        let (zero, one) = (self.whole(0), self.whole(1));
-        let of = [variable, left, right].map(|v| self.variable(v, ElementType::U64));
-        let mut add = |a, b| push(self.algorithm, Value::Binary(Binary::Add, a, b), ElementType::U64);
+        let (zero, one) = match self.weight {
+            Some(weight) => (self.zero, weight),
+            None => (self.whole(0), self.whole(1)),
+        };
+        let ty = self.count_type();
+        let of = [variable, left, right].map(|v| self.variable(v, ty));
+        let mut add = |a, b| push(self.algorithm, Value::Binary(Binary::Add, a, b), ty);
         let (step, merge) = (add(of[0], one), add(of[1], of[2]));
         FoldState { init: zero, variable, step, left, right, merge: Some(merge) }
     }
@@ -243,17 +266,18 @@ impl<'a> Build<'a> {
     }
 
     /// What is made of the state of a sum: with an infinite extreme, every exponential of a range that has terms is
-    /// that of ∞ − ∞; with an extreme of 0, every quotient is 0/0.
+    /// that of ∞ − ∞; with an extreme of 0, every quotient is 0/0, and with weights of 0 the mean.
     pub fn result(
         &mut self,
         rule: &Rule,
-        (extreme, sum): (ValueId, ValueId),
+        (first, sum): (ValueId, ValueId),
         (lower, upper): (IndexId, IndexId),
     ) -> ValueId {
         let nothing = match rule {
-            Rule::Exponential(_) => self.is_nothing(extreme),
-            Rule::Scaled(_) => self.test(Compare::Le, extreme, self.zero),
-            Rule::Squares | Rule::Choice { .. } => return sum,
+            Rule::Exponential(_) => self.is_nothing(first),
+            Rule::Scaled(_) => self.test(Compare::Le, first, self.zero),
+            Rule::Squares { weights: Some(_) } => self.is_zero(first),
+            Rule::Squares { weights: None } | Rule::Choice { .. } => return sum,
         };
         let has_terms = push(self.algorithm, Value::CompareIndex(Compare::Lt, lower, upper), ElementType::Bool);
         let infinite = push(self.algorithm, Value::Binary(Binary::And, nothing, has_terms), ElementType::Bool);

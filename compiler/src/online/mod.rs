@@ -18,8 +18,10 @@ mod build;
 mod tests;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, Binary, Component, Order, Reduction, Run, Source, Value, ValueId};
-use tilewright_kernel::online::{self, At, Chain, Moved, NoChain, Refuted, Rule, push};
+use tilewright_kernel::algorithm::{
+    Algorithm, Binary, Component, IndexId, Order, Reduction, Run, Source, Value, ValueId,
+};
+use tilewright_kernel::online::{self, At, Chain, Moved, NoChain, Refuted, Rule, Weights, push};
 
 use tilewright_sorted::SortedSet;
 
@@ -29,6 +31,9 @@ use crate::extent::Facts;
 use crate::program::{Follower, Online, Program};
 use crate::source::{Span, ast};
 use build::{Build, Fold};
+
+/// What the name of an equation ends with that stands for one block of the terms of the equation before it.
+pub const OF_BLOCK: &str = "$b";
 
 /// Refuses sums that say `online` and have no correction; none after an error.
 pub fn check(program: &Program, diags: &mut Diagnostics) -> Option<()> {
@@ -108,6 +113,8 @@ fn problem(program: &Program, both: Option<(u16, u16)>, why: NoChain) -> (ChainP
         NoChain::Search(value) => (ChainProblem::Search, span(value)),
         NoChain::More => (ChainProblem::More, None),
         NoChain::Square(value) => (ChainProblem::Square, span(value)),
+        NoChain::Negative(value) => (ChainProblem::Negative, span(value)),
+        NoChain::Outside(value, how) => (ChainProblem::Outside(how), span(value)),
         NoChain::Type => (ChainProblem::Type, None),
         NoChain::Range => (ChainProblem::Range, None),
         NoChain::Elements => (ChainProblem::Elements, None),
@@ -216,6 +223,16 @@ impl Op<'_> {
             if let Some((stage, span)) = inside(program, equation) {
                 return Err((OnlineProblem::Inside { stage }, span));
             }
+            let mut weighted = chains.iter().zip(targets).map(|((_, chain), target)| (chain.weights(), target));
+            let first = weighted.next().and_then(|(weights, _)| weights);
+            let differs = |other: Option<&Weights>| match (first, other) {
+                (Some(a), Some(b)) => !online::is_same(&program.algorithm, a.term, b.term),
+                (a, b) => a.is_some() != b.is_some(),
+            };
+            if let Some((_, target)) = weighted.find(|(weights, _)| differs(*weights)) {
+                let problem = ChainProblem::Divided;
+                return Err((OnlineProblem::NoChain { target: target.text.clone(), problem }, target.span));
+            }
             let Some(online) = fold(program, equation, span, &chains) else {
                 return Err(no_chain(program, (equation, equation), NoChain::NotExtreme, source));
             };
@@ -306,23 +323,29 @@ fn state_name(sum: &str, extreme: &str) -> String {
 fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)]) -> Option<Online> {
     let first = components(&program.algorithm, equation)[0].clone();
     let ty = program.algorithm.types[first.value as usize];
-    // A mean is a sum over the number of its terms.
+    // A mean is a sum over the number of its terms, or over their weights.
     let (reduced, divisor) = match program.algorithm.values[first.value as usize] {
         Value::Binary(Binary::Div, sum, by) => (sum, Some(by)),
         _ => (first.value, None),
     };
     let Value::Reduce { op, axes, body, .. } = program.algorithm.values[reduced as usize] else { return None };
-    let mut b = Build::new(&mut program.algorithm, ty, op);
+    let weights = chains.iter().find_map(|(_, chain)| chain.weights());
+    let mut b = Build::new(&mut program.algorithm, ty, op, weights.map(|weights| weights.term));
     let followers: Vec<Follower> = chains.iter().map(|(_, chain)| b.follower(chain)).collect();
     let Fold { fold, safe } = b.fold((axes, body), &followers);
     let mut own = b.value(Value::Component { fold, component: 0 });
+    let count_type = b.count_type();
     if let Some(by) = divisor {
+        let by = match weights {
+            Some(_) => push(b.algorithm, Value::Component { fold, component: 1 }, count_type),
+            None => by,
+        };
         own = b.value(Value::Binary(Binary::Div, own, by));
     }
     let mut parts = vec![Component { value: own, ..first }];
     let leading = b.now.len() as u16;
     for component in 1..leading {
-        let value = push(b.algorithm, Value::Component { fold, component }, ElementType::U64);
+        let value = push(b.algorithm, Value::Component { fold, component }, count_type);
         parts.push(Component { name: state_name("count", &parts[0].name).into(), value, parameter: None });
     }
     for (n, ((later, chain), follower)) in chains.iter().zip(&followers).enumerate() {
@@ -333,11 +356,24 @@ fn fold(program: &mut Program, equation: u16, span: Span, chains: &[(u16, Chain)
         parts.push(Component { name, value, parameter: None });
         read(&mut b, (equation, component), *later, chain);
     }
+    // The weights are added up in the same pass.
+    if let Some((summed, places)) = weights.and_then(|weights| weights.equation.as_ref()) {
+        let value = element(&mut b, (equation, 1), places, count_type);
+        let at = b.algorithm.equations[usize::from(*summed)].components.start as usize;
+        b.algorithm.components.to_mut()[at].value = value;
+    }
     let run = Run { start: b.algorithm.components.len() as u32, len: parts.len() as u32 };
     b.algorithm.components.to_mut().extend(parts);
     b.algorithm.equations.to_mut()[usize::from(equation)].components = run;
     let Build { before, now, taken, .. } = b;
     Some(Online { equation, fold, span, before, now, taken, safe, followers, blocks: None })
+}
+
+/// A state of a fold, of an element.
+fn element(b: &mut Build<'_>, (equation, component): (u16, u16), places: &[IndexId], ty: ElementType) -> ValueId {
+    let indices = Run { start: b.algorithm.index_lists.len() as u32, len: places.len() as u32 };
+    b.algorithm.index_lists.to_mut().extend(places.iter().copied());
+    push(b.algorithm, Value::Read { source: Source::Equation { equation, component }, indices, or: None }, ty)
 }
 
 /// The equation of a reduction reads its state.
@@ -350,17 +386,15 @@ fn read(b: &mut Build<'_>, (equation, component): (u16, u16), later: u16, chain:
         let axis = &b.algorithm.axes[axis as usize];
         (axis.lower, axis.upper)
     };
-    let mut element = |component: u16, ty: ElementType| {
-        let indices = Run { start: b.algorithm.index_lists.len() as u32, len: chain.places.len() as u32 };
-        b.algorithm.index_lists.to_mut().extend(chain.places.iter().copied());
-        push(b.algorithm, Value::Read { source: Source::Equation { equation, component }, indices, or: None }, ty)
-    };
+    let mut element = |component: u16, ty: ElementType| element(b, (equation, component), &chain.places, ty);
     let value = match &chain.rule {
-        rule @ (Rule::Exponential(_) | Rule::Scaled(_)) => {
-            let (extreme, sum) = (element(0, ty), element(component, ty));
-            b.result(rule, (extreme, sum), range)
+        rule @ (Rule::Exponential(_) | Rule::Scaled(_) | Rule::Squares { weights: Some(_) }) => {
+            // The extreme, or the sum of the weights.
+            let first = u16::from(chain.weights().is_some());
+            let (first, sum) = (element(first, ty), element(component, ty));
+            b.result(rule, (first, sum), range)
         }
-        Rule::Squares | Rule::Choice { .. } => element(component, ty),
+        Rule::Squares { weights: None } | Rule::Choice { .. } => element(component, ty),
     };
     let at = b.algorithm.equations[usize::from(later)].components.start as usize;
     b.algorithm.components.to_mut()[at].value = value;

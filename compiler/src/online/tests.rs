@@ -41,6 +41,8 @@ fn log_sum_exp(extreme: &str, term: &str, ops: &str, more: &str) -> String {
 const MAX: &str = "max(|j| x[i, j])";
 const MEAN: &str = "sum(|j| x[i, j]) / (N as f32)";
 const SQUARE: &str = "(x[i, j] - m[i]) * (x[i, j] - m[i])";
+const WEIGHTED: &str = "sum(|j| abs(w[i, j]) * x[i, j]) / sum(|j| abs(w[i, j]))";
+const WEIGHTED_SQUARE: &str = "abs(w[i, j]) * ((x[i, j] - m[i]) * (x[i, j] - m[i]))";
 const TERM: &str = "exp(x[i, j] - m[i])";
 /// A row to a warp; four terms of a lane in each iteration.
 const WARPS: &str =
@@ -83,10 +85,23 @@ fn accepted() -> Vec<String> {
             .replace("sum(|j| (x", "sum(|j in 3..N| (x")
             .replace("-> (y: f32[M]) {", "-> (y: f32[M]) where N >= 4 {"),
         of("max(|j| abs(x[i, j]))", "x[i, j] / m[i] * (abs(x[i, j]) / m[i]) * w[i, j]", WARPS),
+        of("max(|j| abs(x[i, j]))", "pow(abs(x[i, j] / m[i]), 3)", WARPS),
+        of(MAX, "abs(exp(x[i, j] - m[i]) * w[i, j])", WARPS),
         // Terms that are all the same.
         alike("sum(|j in 0..N| w[i, 0] or 1.0) / (N as f32)", "((w[i, 0] or 1.0) - m[i]) * ((w[i, 0] or 1.0) - m[i])"),
         alike("max(|j in 0..N| w[i, 0] or 1.0)", "exp((w[i, 0] or 1.0) - m[i]) * x[i, j]"),
         alike("max(|j in 0..N| abs(w[i, 0] or 1.0))", "(w[i, 0] or 1.0) / m[i] * x[i, j]"),
+        of(WEIGHTED, WEIGHTED_SQUARE, WARPS),
+        of(WEIGHTED, "(m[i] - x[i, j]) * abs(w[i, j]) * (x[i, j] - m[i])", BLOCK)
+            .replace("(m[i] - x[i, j])", "(x[i, j] - m[i])"),
+        of(
+            "sum(|j| x[i, j] * pow(w[i, j], 2)) / sum(|k| w[i, k] * w[i, k])",
+            "pow(m[i] - x[i, j], 2) * (w[i, j] * w[i, j])",
+            WARPS,
+        ),
+        of("sum(|j| abs(w[i, j]) * x[i, j]) / q[i]", WEIGHTED_SQUARE, WARPS)
+            .replace("m[i] =", "q[i] = sum(|j| abs(w[i, j])); m[i] =")
+            .replace("+ l[i]", "+ l[i] + q[i]"),
         // What is where the extreme is, beside a sum.
         of(MAX, TERM, WARPS)
             .replace("m[i] + l[i]", "m[i] + l[i] + (best[i] as f32) + ties[i]")
@@ -432,6 +447,7 @@ fn wrong_corrections_are_noticed() {
     wrong(&log_sum_exp(MAX, "exp(x[i, j] - m[i]) * w[i, j]", WARPS, ""), 100);
     wrong(&log_sum_exp(MEAN, SQUARE, WARPS, ""), 60);
     wrong(&log_sum_exp("max(|j| abs(x[i, j]))", "x[i, j] / m[i] * w[i, j]", WARPS, ""), 60);
+    wrong(&log_sum_exp(WEIGHTED, WEIGHTED_SQUARE, WARPS, ""), 60);
 }
 
 /// At least so many mutants of a kernel, all of which are noticed.
@@ -440,7 +456,7 @@ fn wrong(source: &str, least: usize) {
     let info = kernel.info.as_ref().expect("no error");
     let entry = &kernel.entries[0].kernel;
     // Of squares, a difference may change its sign.
-    let is_square = source.contains(SQUARE);
+    let is_square = source.contains(SQUARE) || source.contains(WEIGHTED_SQUARE);
     // Rows with their extremes in all kinds of places.
     let launch = Launch::new(info, &[8, 300]).expect("sizes");
     let holds = |kernel: &Kernel| {
@@ -519,6 +535,13 @@ fn no_factor_has_a_counterexample() {
     ] {
         refused(&log_sum_exp(MEAN, term, BLOCK, ""), Code::TW1011, said);
     }
+    // Weights that are not the mean's: no numbers have the same weights, mean and squares, and other ones later.
+    for term in [SQUARE, "abs(w[i, j]) * WEIGHTED"] {
+        let term = term.replace("WEIGHTED", WEIGHTED_SQUARE);
+        let source = log_sum_exp(WEIGHTED, &term, BLOCK, "");
+        refused(&source, Code::TW1011, "`w[i, j] = ");
+        refused(&source, Code::TW1011, "and these sums are");
+    }
     for source in accepted() {
         let found = compiled(&source).unwrap_or_else(|(codes, said)| panic!("{codes:?}\n{source}\n{said}"));
         let algorithm = &found.info.as_ref().expect("no error").algorithm;
@@ -538,18 +561,24 @@ fn no_factor_has_a_counterexample() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn what_is_no_chain_is_refused() {
     let of = |extreme, term| log_sum_exp(extreme, term, WARPS, "");
     let sums: &[(&str, &str, &str)] = &[
         (MAX, "exp(x[i, j])", "reads no"),
-        (MAX, "exp(x[i, j]) - m[i]", "no product with one exponential"),
+        (MAX, "exp(x[i, j]) - m[i]", "changes by the same number"),
         (MAX, "exp(exp(x[i, j] - m[i]))", "exponential of what is not linear"),
         (MAX, "exp(w[i, j] * (x[i, j] - m[i]))", "differs from term to term"),
         (MAX, "(x[i, j] - m[i]) * (x[i, j] - m[i])", "by a sum"),
         (MAX, "if x[i, j] < m[i] { 1.0f32 } else { 0.0f32 }", "decided"),
         (MAX, "log(x[i, j] - m[i])", "neither linear"),
+        (MAX, "log(x[i, j] * m[i])", "may have no logarithm"),
+        (MAX, "2.0 * log(abs(x[i, j] / m[i]) * w[i, j]) - m[i]", "may have no logarithm"),
+        (MAX, "w[i, j] * log(x[i, j] * m[i])", "differs from term to term"),
+        (MAX, "log(exp(x[i, j] - m[i]) * w[i, j])", "changes by the same number"),
+        (MAX, "approx::exp2(x[i, j] - m[i]) + exp(x[i, j] - m[i])", "by different factors"),
         (MAX, "x[i, j] / m[i]", "no product with one exponential"),
-        (MAX, "x[i, j] - m[i]", "no product with one exponential"),
+        (MAX, "x[i, j] - m[i]", "changes by the same number"),
         (MAX, "exp(x[i, j] - m[i]) + exp(x[i, j] - m[i]) * w[i, j]", "no product with one exponential"),
         (MAX, "exp(w[i, j] - m[i])", "could be infinite"),
         (MAX, "exp(x[i, j] - m[i] + 1.0)", "scaled by literals"),
@@ -564,9 +593,11 @@ fn what_is_no_chain_is_refused() {
         ("max(|j in 1..N| x[i, j])", TERM, "the same range"),
         ("sum(|j| x[i, j])", TERM, "not of a kind that is computed"),
         ("max(|j| abs(x[i, j]))", "w[i, j] / m[i]", "could be infinite"),
+        ("max(|j| abs(x[i, j]))", "abs(w[i, j] / m[i])", "could be infinite"),
+        (MAX, "pow(abs(x[i, j] / m[i]), 3)", "no product with one exponential"),
         ("max(|j| abs(x[i, j]))", "m[i] / x[i, j]", "no product with one exponential"),
         ("min(|j| abs(x[i, j]))", "x[i, j] / m[i]", "no product with one exponential"),
-        (MEAN, "x[i, j] - m[i]", "not of a kind that is computed"),
+        (MEAN, "x[i, j] - m[i]", "changes by the same number"),
         (MEAN, "pow(x[i, j] - m[i], 3)", "not of a kind that is computed"),
         (MEAN, "2.0 * (x[i, j] - m[i]) * (x[i, j] - m[i])", "not of a kind that is computed"),
         (MEAN, "x[i, j] * x[i, j] - 2.0 * x[i, j] * m[i] + m[i] * m[i]", "not of a kind that is computed"),
@@ -576,6 +607,25 @@ fn what_is_no_chain_is_refused() {
         (MEAN, "w[i, j] * (x[i, j] - m[i]) * (x[i, j] - m[i])", "not what it is the mean of"),
         (MEAN, "abs(x[i, j] - m[i])", "no polynomial in it"),
         (MEAN, "if x[i, j] < m[i] { 1.0f32 } else { 0.0f32 }", "decided"),
+        (WEIGHTED, SQUARE, "by the weight of the mean, once"),
+        (WEIGHTED, "w[i, j] * ((x[i, j] - m[i]) * (x[i, j] - m[i]))", "not what it is the mean of"),
+        (WEIGHTED, "abs(w[i, j]) * (x[i, j] - m[i])", "not of a kind that is computed"),
+        (
+            "sum(|j| w[i, j] * x[i, j]) / sum(|j| w[i, j])",
+            "w[i, j] * ((x[i, j] - m[i]) * (x[i, j] - m[i]))",
+            "may be negative",
+        ),
+        ("sum(|j| x[i, j] / abs(w[i, j])) / sum(|j| abs(w[i, j]))", WEIGHTED_SQUARE, "by the sum of their weights"),
+        (
+            "sum(|j| abs(w[i, j]) * x[i, j]) / sum(|j in 1..N| abs(w[i, j]))",
+            WEIGHTED_SQUARE,
+            "by the sum of their weights",
+        ),
+        (
+            "sum(|j| abs(w[i, j]) * x[i, j]) / ordered sum(|j| abs(w[i, j]))",
+            WEIGHTED_SQUARE,
+            "by the sum of their weights",
+        ),
         ("sum(|j| x[i, j]) / (M as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "by the number of its terms"),
         ("sum(|j in 1..N| x[i, j]) / (N as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "the same range"),
         ("ordered sum(|j| x[i, j]) / (N as f32)", "(x[i, j] - m[i]) * (x[i, j] - m[i])", "one after the other"),
@@ -583,6 +633,20 @@ fn what_is_no_chain_is_refused() {
     for (extreme, term, word) in sums {
         refused(&of(extreme, term), Code::TW1011, word);
     }
+    // Two means of one sum.
+    let two = "kernel K(x: f32[M, N], w: f32[M, N]) -> (y: f32[M]) {
+        s[i] = sum(|j| abs(w[i, j]) * x[i, j]);
+        q[i] = sum(|j| abs(w[i, j]));
+        a[i] = s[i] / q[i];
+        b[i] = s[i] / N as f32;
+        v[i] = online sum(|j| abs(w[i, j]) * ((x[i, j] - a[i]) * (x[i, j] - a[i])));
+        u[i] = online sum(|j| pow(abs(w[i, j]) * x[i, j] - b[i], 2));
+        y[i] = v[i] + u[i] + q[i];
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+        schedule s in registers per thread at y.t { online s -> v, u over j; }
+    }";
+    refused(two, Code::TW0720, "divided by another sum");
+    refused(&two.replace("v, u over", "u, v over"), Code::TW0720, "divided by another sum");
     // A term that doubles with every equation.
     let mut doubled = "t0[i, j] = x[i, j] - m[i];".to_owned();
     (1..60).for_each(|n| doubled += &format!("t{n}[i, j] = t{0}[i, j] + t{0}[i, j];", n - 1));
@@ -626,6 +690,10 @@ fn what_is_no_chain_is_refused() {
         ("max(|j| if x[i, j] == m[i] { w[i, j] + m[i] } else { -inf })", "nor what is taken"),
         ("sum(|j| if x[i, j] > m[i] - 1.0 { w[i, j] } else { 0.0 })", "decided by it"),
         ("ordered sum(|j| if x[i, j] == m[i] { w[i, j] } else { 0.0 })", "is not an `online sum`"),
+        ("prod(|j| w[i, j] * m[i])", "n-th power of a factor"),
+        ("prod(|j| exp(x[i, j] - m[i]))", "n-th power of a factor"),
+        ("prod(|j| x[i, j] - m[i])", "nor what is taken"),
+        ("sum(|j| log(w[i, j] / m[i]))", "may have no logarithm"),
     ] {
         refused(&taken(equation), Code::TW0720, word);
     }

@@ -16,6 +16,7 @@
 //! | `expressions` | indices and strides as expressions |
 //! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
 //! | `scatter` | equations whose places memory gives |
+//! | `computed` | what to write in the place of other indices on the left |
 //! | `function`, `call` | built-in functions and the types they exist for; their calls |
 //! | `literal` | decimal literals, rounded once to their type |
 //! | `range` | ranges of axes, inferred and compared |
@@ -26,6 +27,7 @@
 //! One mistake gives one message: whatever is built from a wrong part is `None` and says nothing more.
 
 mod call;
+mod computed;
 mod copies;
 mod equations;
 pub mod expressions;

@@ -14,7 +14,8 @@ use super::names::plain;
 use super::order::Plan;
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
-    BadScatter, OrderedByNobody, ScatterProblem, TupleUse, TypeMismatch, TypeMismatchAt, WrongTuple,
+    BadScatter, Foreign, ForeignSyntax, OrderedByNobody, ScatterProblem, TupleUse, TypeMismatch, TypeMismatchAt,
+    WrongTuple,
 };
 use crate::kernel_ir::AtomicOp;
 use crate::source::ast;
@@ -37,6 +38,14 @@ impl Context<'_> {
         scatter: &ast::Scatter,
         declared: &[Option<ElementType>],
     ) -> Scattered {
+        if !scatter.is_placed_by_memory() {
+            let is_axis = |name: &str| !self.signature.globals.contains_key(name);
+            let place = super::computed::instead(ast, &scatter.indices, &is_axis);
+            let is_axis = |index: &&ast::Expr| matches!(index.kind, ast::ExprKind::Name(_));
+            let span = scatter.indices.iter().find(|index| !is_axis(index)).map_or(ast.head, |index| index.span);
+            self.diags.report(ForeignSyntax { construct: Foreign::LeftExpression(place), span });
+            return Scattered { own: Vec::new(), all: Vec::new(), value: None };
+        }
         let Some(reduction) = self.reduction_of(ast, scatter) else {
             return Scattered { own: Vec::new(), all: Vec::new(), value: None };
         };
@@ -173,7 +182,8 @@ pub fn update_of(op: Reduction) -> Option<AtomicOp> {
 
 /// Refuses reads of what a scatter writes, some terms of which are there and others are not, and copies of it.
 pub(super) fn check_reads(kernel: &ast::Kernel, plan: &Plan<'_>, diags: &mut Diagnostics) {
-    for scatter in plan.equations.iter().filter(|planned| planned.ast.scatter.is_some()) {
+    let is_scatter = |ast: &ast::Equation| ast.scatter.as_ref().is_some_and(ast::Scatter::is_placed_by_memory);
+    for scatter in plan.equations.iter().filter(|planned| is_scatter(planned.ast)) {
         for target in &scatter.ast.targets {
             for item in &kernel.items {
                 if let ast::Item::Stage(copy) = item

@@ -130,6 +130,22 @@ impl Mma {
         self.steps.into_iter().chain([self.depth]).chain(self.rows.tiles).chain(inner).collect()
     }
 
+    /// In how many iterations of a loop around it, at most, groups of products stay under way after those of the
+    /// present one were started; none if the loops between do not tell how many groups an iteration starts.
+    ///
+    /// Each iteration of the loops around [`serial`](Self::serial) starts a group. If one of the loop has u of them,
+    /// the latest n are from the latest ⌈n / u⌉ iterations.
+    pub fn iterations_under_way(&self, stage: &Stage, leaf: AxisId) -> Option<u32> {
+        let serial = self.serial();
+        let loops = stage.sequence().into_iter().skip_while(|other| *other != leaf);
+        let mut groups = 1i128;
+        for inner in loops.skip(1).take_while(|leaf| !serial.contains(leaf)) {
+            groups = groups.saturating_mul(stage.domain.axes[inner].extent.as_constant()?.max(1));
+        }
+        let n = i128::from(self.inflight);
+        u32::try_from(n / groups + i128::from(n % groups != 0)).ok()
+    }
+
     /// The leaves that threads are told apart by.
     pub fn threads(&self) -> impl Iterator<Item = AxisId> + use<> {
         self.rows.warp.into_iter().chain([self.rows.row, self.columns.quad])

@@ -105,15 +105,12 @@ impl Parser<'_> {
         self.group_list(Delimiter::Bracket, |p| p.left_index(&mut left))?;
         let head = self.since(start);
         let Left { axes, indices } = left;
-        if indices.iter().any(Expr::reads_a_tensor) {
+        if indices.iter().any(|index| !matches!(index.kind, ExprKind::Name(_))) {
             let update = self.update()?;
             let scatter = Some(Scatter { indices, update });
             let value = self.expr()?;
             self.end_statement(Self::starts_item);
             return Ok(Equation { targets, axes, scatter, value, head, span: self.since(start) });
-        }
-        if let Some(place) = indices.iter().find(|index| !matches!(index.kind, ExprKind::Name(_))) {
-            return self.foreign(Foreign::LeftExpression, Span::token(place.span.first));
         }
         if let Some(&op) = ASSIGNMENTS.iter().find(|op| self.is_operator(op)) {
             let place = self.eat_operator(op).unwrap_or(head);

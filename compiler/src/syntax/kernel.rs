@@ -236,6 +236,11 @@ impl Parser<'_> {
         let inout = if self.word_at(1).is_some() { self.eat_word("inout") } else { None };
         let name = self.rust_name(Named::Parameter)?;
         self.expect_operator(":")?;
+        let of_type = self.here();
+        if self.word_at(1).is_some() && self.eat_word("inout").is_some() {
+            let construct = Foreign::InoutType(name.text.clone());
+            self.diagnostics.report(ForeignSyntax { construct, span: of_type });
+        }
         let ty = self.ty()?;
         Ok(Param { attributes, inout, name, ty, span: self.since(start) })
     }

@@ -30,7 +30,7 @@
 //!
 //! item       = equation | launch | schedule | stage | inline | unit | tune | pass
 //! equation   = target "[" list(axis) "]" "=" expr ";"
-//!            | NAME "[" list(axis | expr) "]" update expr ";"           a tensor is read in an index: a scatter
+//!            | NAME "[" list(axis | expr) "]" update expr ";"           a scatter, if a tensor is read in an index
 //! update     = "=" | "+=" | "max" "=" | "min" "="
 //! target     = NAME | "(" list(NAME) ")"
 //! axis       = NAME ["in" range]

@@ -41,6 +41,8 @@ pub(super) struct Layout {
     pub(super) gaps: Vec<Range<u64>>,
     /// Bytes that it takes. Places without it are what the limit is about.
     pub(super) spread: u64,
+    /// The places after each room, ascending, and the bytes of all room before.
+    pub(super) spreads: Vec<(u64, u64)>,
 }
 
 impl Layout {
@@ -64,6 +66,7 @@ impl Layout {
         if self.spaced && !self.named.is_empty() {
             self.spread = (self.spread + 1).next_multiple_of(align.max(SPACING));
             self.gaps.push(self.next..dense + self.spread);
+            self.spreads.push((dense + self.spread, self.spread));
         }
         Some(dense + self.spread)
     }

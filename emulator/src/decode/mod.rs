@@ -113,6 +113,8 @@ pub(crate) struct Kernel {
     /// Bytes of room between its variables, beside those, and where it is.
     pub shared_spread: u32,
     pub shared_gaps: Vec<std::ops::Range<u64>>,
+    /// The places after each of them, ascending, and the bytes of all room before.
+    pub shared_spreads: Vec<(u64, u64)>,
     pub local_variables: Vec<Named>,
     pub local_bytes: u32,
     pub constant_variables: Vec<Named>,

@@ -1,5 +1,7 @@
 //! What is told to a trace: see [`crate::trace`]. Nothing without one.
 
+use std::ops::Range;
+
 use super::Warp;
 use super::env::Env;
 use crate::bulk::flight::Way;
@@ -10,7 +12,14 @@ use crate::trace::{SharedPlace, Step};
 impl Env<'_> {
     fn shared_place(&self, at: u64) -> SharedPlace {
         let (rank, offset) = self.owner(at);
-        SharedPlace { rank: rank as u32, offset }
+        SharedPlace { rank: rank as u32, offset: self.dense(offset) }
+    }
+
+    /// A byte of a block's shared memory without the room between variables before it.
+    fn dense(&self, offset: u64) -> u64 {
+        let spreads = &self.cx.kernel.shared_spreads;
+        let behind = spreads.partition_point(|(start, _)| *start <= offset);
+        offset - behind.checked_sub(1).map_or(0, |n| spreads[n].1)
     }
 
     /// Phases of an mbarrier may have ended.
@@ -22,6 +31,16 @@ impl Env<'_> {
         if let (Some(trace), Ok(barrier)) = (&mut self.trace, self.mbarriers.at(at)) {
             trace.phase(warp, place, barrier.phase);
         }
+    }
+
+    /// The number of a copy that a warp starts, of these bytes of the shared memory of a block.
+    pub(super) fn trace_issued(&mut self, (warp, rank): (u32, u32), store: bool, bytes: &Range<u64>) -> u32 {
+        if self.trace.is_none() {
+            return 0;
+        }
+        let start = self.dense(bytes.start - u64::from(rank) * self.cx.stride());
+        let bytes = start..start + (bytes.end - bytes.start);
+        self.trace.as_mut().map_or(0, |trace| trace.issue(warp, (store, rank, bytes)))
     }
 
     /// A copy is over.

@@ -53,6 +53,11 @@ impl Entry<'_> {
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
         let warp = self.result("shr.u32", ScalarType::B32, [thread.into(), WARP.trailing_zeros().into()]);
         let usual = register_limit(self.kernel.signature.threads);
+        // Behind a role the assembler counts with as few registers as that left: one that keeps those of the launch is
+        // not to be there. Others say how many they have.
+        let keeps = roles.iter().rposition(|role| role.registers.is_none());
+        let leaves = |n: usize, role: &Role| role.registers.is_some() && keeps.is_some_and(|last| n < last);
+        let over = (roles.iter().enumerate().any(|(n, role)| leaves(n, role))).then(|| self.f.label("roles"));
         for (number, role) in (0..).zip(roles) {
             let end = self.f.label("role");
             let from = self.result("sub.s32", ScalarType::B32, [warp.into(), role.warps.start.into()]);
@@ -69,8 +74,12 @@ impl Entry<'_> {
             let outer = std::mem::replace(&mut self.converged, false);
             self.region(role.body);
             (self.role, self.converged) = (None, outer);
+            if let Some(over) = over.filter(|_| leaves(number as usize, role)) {
+                self.emit("bra", [over.into()]);
+            }
             self.block.label(end);
         }
+        over.into_iter().for_each(|over| self.block.label(over));
         self.sync();
     }
 

@@ -148,7 +148,8 @@ impl Bound {
     /// Largest allowed distance from a finite exact value.
     pub fn tolerance(&self, x: f64, exact: f64) -> f64 {
         let size = exact.abs();
-        let input = if self.input == 0.0 || size == 0.0 { 0.0 } else { self.input * (x * exact).abs() };
+        // The small factor comes first: argument times value may be too large for a double.
+        let input = if self.input == 0.0 || size == 0.0 { 0.0 } else { self.input * x.abs() * size };
         self.ulp * ulp(self.ty, exact) + self.relative * size + self.absolute + input
     }
 

@@ -6,6 +6,7 @@
 //! | the largest \|x\| | a sum of y·(x/m)ᵖ | are multiplied by (m/m')ᵖ | `scaled` |
 //! | an extreme | takes y where u = m; or the place of m | begin anew unless m = m' | `choice` |
 //! | a sum of u, or the mean of u | a sum of (u − μ)², μ that mean | n·(μ − μ')² is added | `squares` |
+//! | a sum of w·x, or that over Σ w | a sum of w·(x − μ)², μ that mean, w ≥ 0 | Σw·(μ − μ')² is added | `squares` |
 //!
 //! This file finds that the two have the same elements and the same terms.
 
@@ -15,7 +16,8 @@ use super::copy::{Copy, Env};
 use super::exponential::Exponential;
 use super::key::{has_reduction, index_key, key, size};
 use super::scaled::Scaled;
-use super::{Obstacle, choice, exponential, scaled, squares};
+use super::weights::Weights;
+use super::{Correction, Obstacle, choice, correction, exponential, scaled, squares};
 use crate::algorithm::{Algorithm, AxisId, Binary, Index, IndexId, Order, Reduction, Run, Source, Value, ValueId};
 use crate::element::ElementType;
 
@@ -65,8 +67,11 @@ pub enum Rule {
     /// The same, with quotients.
     Scaled(Scaled),
     /// A sum of squares of differences from the mean of its terms so far: the correction is added as often as there are
-    /// terms.
-    Squares,
+    /// terms, or times the sum of their weights.
+    Squares {
+        /// The weights, if the mean has some.
+        weights: Option<Weights>,
+    },
     /// It begins anew, unless the correction, of type `bool`, holds.
     Choice {
         /// The operation that takes in terms.
@@ -81,12 +86,20 @@ impl Chain {
     pub const fn exponential(&self) -> Option<&Exponential> {
         match &self.rule {
             Rule::Exponential(exponential) => Some(exponential),
-            Rule::Scaled(_) | Rule::Squares | Rule::Choice { .. } => None,
+            Rule::Scaled(_) | Rule::Squares { .. } | Rule::Choice { .. } => None,
+        }
+    }
+
+    /// The weights, if the rule has some.
+    pub const fn weights(&self) -> Option<&Weights> {
+        match &self.rule {
+            Rule::Squares { weights } => weights.as_ref(),
+            Rule::Exponential(_) | Rule::Scaled(_) | Rule::Choice { .. } => None,
         }
     }
 }
 
-/// What is computed first: an extreme or a sum, which may be divided by the number of its terms.
+/// What is computed first: an extreme or a sum, which may be divided by the number of its terms, or their weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Earlier {
     pub op: Reduction,
@@ -94,7 +107,7 @@ pub(super) struct Earlier {
     pub axes: Run,
     /// The term.
     pub u: ValueId,
-    /// The number of terms, if it is divided by that.
+    /// What it is divided by.
     pub divisor: Option<ValueId>,
 }
 
@@ -129,6 +142,10 @@ pub enum NoChain {
     Shape(ValueId),
     /// It has one, but is no square of the difference from the mean.
     Square(ValueId),
+    /// It has one, if no weight is negative.
+    Negative(ValueId),
+    /// It has one, and what depends on the earlier one can be taken out of the reduction: how terms depend on it.
+    Outside(ValueId, Outside),
     /// The argument of the exponential is not that of the extreme.
     Other(ValueId),
     /// The exponential may be larger than 1.
@@ -138,6 +155,17 @@ pub enum NoChain {
     Narrow(ValueId),
     /// The term has too many nodes.
     TooLarge,
+}
+
+/// How what depends on an earlier reduction is taken out of a later one. Kernels do not compute the corrections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// A sum of f + k·m is Σ f + n·k·m.
+    Sum,
+    /// A sum of log (f·mᵖ) is Σ log f + n·p·log m; of what m is at first there may be no logarithm.
+    Logarithm,
+    /// A product of f·G(m) is Π f · G(m)ⁿ, which rounds without a bound that is worth something, and leaves the range.
+    Product,
 }
 
 /// The reductions over one axis that the term of an equation's reduction reads, itself or through what it inlines, and
@@ -237,6 +265,7 @@ pub fn chain(algorithm: &mut Algorithm, earlier: u16, later: u16, at: At) -> Res
         NoChain::Obstacle(Obstacle { value, why }) => NoChain::Obstacle(Obstacle { value: written(value), why }),
         NoChain::Shape(value) => NoChain::Shape(written(value)),
         NoChain::Square(value) => NoChain::Square(written(value)),
+        NoChain::Outside(value, how) => NoChain::Outside(written(value), how),
         NoChain::Search(value) => NoChain::Search(written(value)),
         NoChain::Other(value) => NoChain::Other(written(value)),
         NoChain::Grows(value) => NoChain::Grows(written(value)),
@@ -248,7 +277,11 @@ pub fn chain(algorithm: &mut Algorithm, earlier: u16, later: u16, at: At) -> Res
 /// Two reductions with the same elements and the same terms, over the axes of one of them.
 pub(super) struct Pair<'a> {
     pub algorithm: &'a mut Algorithm,
+    /// The equation of the earlier one.
+    pub equation: u16,
     pub earlier: Earlier,
+    /// What its axes are here.
+    pub places: Env,
     /// The axis of terms.
     pub axis: AxisId,
     /// The key of u, and u itself.
@@ -350,13 +383,14 @@ fn find(
     let mut copy = Copy { algorithm, earlier, wanted, now, failed: None, origins };
     let start: Env = from_yours.iter().map(|(axis, to)| (*axis, copy.index(Index::Axis(*to)))).collect();
     let term = copy.value(body, &start);
-    let start: Env = from_mine.iter().map(|(axis, to)| (*axis, copy.index(Index::Axis(*to)))).collect();
-    let u = copy.value(first.u, &start);
+    let places: Env = from_mine.iter().map(|(axis, to)| (*axis, copy.index(Index::Axis(*to)))).collect();
+    let u = copy.value(first.u, &places);
     if let Some(failed) = copy.failed {
         return Err(failed);
     }
     let is_dot = matches!(order, Order::Dot { .. });
-    let mut pair = Pair { algorithm, earlier: first, axis, key: u_key, u, term, now, before, is_dot };
+    let mut pair =
+        Pair { algorithm, equation: earlier, earlier: first, places, axis, key: u_key, u, term, now, before, is_dot };
     let (rule, parts) = rule(&mut pair, op, (own, is_exact))?;
     if !more.is_empty() && !matches!(rule, Rule::Exponential(_)) {
         return Err(NoChain::More);
@@ -367,19 +401,36 @@ fn find(
 
 /// The rule that a reduction follows an earlier one by; of one that is exact there is no correction that rounds.
 fn rule(pair: &mut Pair<'_>, op: Reduction, (own, is_exact): (ValueId, bool)) -> Result<(Rule, Parts), NoChain> {
-    match choice::find(pair, op) {
-        Ok(found) => Ok(found),
-        Err(why) if matches!(op, Reduction::ArgMax | Reduction::ArgMin) => Err(why),
-        Err(_) if op != Reduction::Sum => Err(NoChain::NotSum),
-        Err(_) if is_exact => Err(NoChain::NotOnline(own)),
-        Err(_) if pair.earlier.op == Reduction::Sum => squares::find(pair),
-        Err(_) => match exponential::find(pair) {
+    let why = match choice::find(pair, op) {
+        Ok(found) => return Ok(found),
+        Err(why) => why,
+    };
+    match op {
+        Reduction::ArgMax | Reduction::ArgMin => return Err(why),
+        Reduction::Sum if is_exact => return Err(NoChain::NotOnline(own)),
+        _ => {}
+    }
+    let found = match op {
+        Reduction::Sum if pair.earlier.op == Reduction::Sum => squares::find(pair),
+        Reduction::Sum => match exponential::find(pair) {
             Err(NoChain::Shape(part)) => scaled::find(pair).map_err(|why| match why {
                 NoChain::Obstacle(_) | NoChain::Shape(_) => NoChain::Shape(part),
                 other => other,
             }),
             found => found,
         },
+        _ => Err(NoChain::NotSum),
+    };
+    found.map_err(|why| outside(pair, op).map_or(why, |how| NoChain::Outside(pair.term, how)))
+}
+
+/// How what depends on the earlier reduction is taken out of the later one, if terms separate.
+fn outside(pair: &Pair<'_>, op: Reduction) -> Option<Outside> {
+    match correction(pair.algorithm, op, pair.term, pair.now, &[pair.axis]).ok()? {
+        Correction::AddEach(shift) if shift.logarithm.is_zero() => Some(Outside::Sum),
+        Correction::AddEach(_) => Some(Outside::Logarithm),
+        Correction::MultiplyEach(_) => Some(Outside::Product),
+        Correction::Keep | Correction::Multiply(_) | Correction::Add(_) => None,
     }
 }
 

@@ -82,7 +82,7 @@ impl Copy<'_> {
         self.index(node)
     }
 
-    fn indices(&mut self, run: Run, env: &Env) -> Vec<IndexId> {
+    pub fn indices(&mut self, run: Run, env: &Env) -> Vec<IndexId> {
         let list = self.algorithm.index_lists[run.range()].to_vec();
         list.into_iter().map(|i| self.copied_index(i, env)).collect()
     }

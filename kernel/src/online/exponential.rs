@@ -100,7 +100,7 @@ fn down(
                 path.push(at);
                 a
             }
-            Value::Unary(Unary::Neg, a) => {
+            Value::Unary(Unary::Neg | Unary::Abs, a) => {
                 path.push(at);
                 a
             }
@@ -136,6 +136,7 @@ fn narrowed(
         let by = |value: ValueId| literal(algorithm, value);
         scale = match algorithm.values[step as usize] {
             Value::Unary(Unary::Neg, _) => scale.map(|scale| -scale),
+            Value::Unary(Unary::Abs, _) => scale.map(f64::abs),
             Value::Binary(Binary::Mul, a, b) => {
                 scale.zip(by(if mentions(algorithm, a, now) { b } else { a })).map(|(scale, by)| scale * by)
             }

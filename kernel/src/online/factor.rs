@@ -5,48 +5,36 @@
 //! | form | is | made of |
 //! | --- | --- | --- |
 //! | free | f | what does not read m |
-//! | linear | f + k·m, where k is the same for all terms | m; sums of linear ones; products with a k |
-//! | scaled | f·G(m), G(m) = mᵖ·exp(k·m) | exp of linear; products, quotients; sums with one G |
+//! | shifted | f + A(m), A(m) = k·m + l·log ∣m∣, where k and l are the same for all terms | m; log of scaled; sums of shifted ones; products with a k |
+//! | scaled | f·G(m), G(m) = ±∣m∣ᵖ·exp(k·m)·2^(l·m) | exp of shifted; products, quotients, magnitudes; sums with one G |
 //!
-//! k·m alone is scaled, too. Literals are the reals that they are: arithmetic on them that f64 rounds is refused.
+//! k·m alone is scaled, too. Logarithms are of positive numbers. Literals are the reals that they are: arithmetic on
+//! them that f64 rounds is refused.
 
-use super::key::{key, literal, varies};
+use super::coefficient::{Coefficient, Factor};
+use super::key::{literal, varies};
 use crate::algorithm::{Algorithm, AxisId, Binary, Reduction, Unary, Value, ValueId};
 
-/// Σ literal · Π factors, all of them the same for every term: sorted, no literal 0.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Coefficient(pub Vec<(f64, Vec<Factor>)>);
-
-/// A factor of a coefficient.
-#[derive(Clone, Debug)]
-pub struct Factor {
-    /// A value of the algorithm.
-    pub value: ValueId,
-    /// Whether it is divided by.
-    pub inverse: bool,
-    /// What tells values apart.
-    key: String,
-}
-
-impl Factor {
-    pub(super) fn new(algorithm: &Algorithm, value: ValueId, inverse: bool) -> Self {
-        Self { value, inverse, key: key(algorithm, value, &[]) }
-    }
-}
-
-impl PartialEq for Factor {
-    fn eq(&self, other: &Self) -> bool {
-        self.inverse == other.inverse && self.key == other.key
-    }
-}
-
-/// G(m) = mᵖ·exp(k·m).
+/// G(m) = ∣m∣ᵖ·exp(k·m)·2^(l·m), with the sign of m or without it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
     /// k
     pub exponent: Coefficient,
+    /// l
+    pub binary: Coefficient,
     /// p
     pub power: i32,
+    /// Whether it has the sign of m.
+    pub signed: bool,
+}
+
+/// A(m) = k·m + l·log ∣m∣.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shift {
+    /// k
+    pub linear: Coefficient,
+    /// l
+    pub logarithm: Coefficient,
 }
 
 /// What becomes of a partial result a when the variable changes from m to m'.
@@ -56,10 +44,12 @@ pub enum Correction {
     Keep,
     /// a · G(m') / G(m)
     Multiply(Scale),
-    /// a + k·(m' − m)
-    Add(Coefficient),
-    /// a + n·k·(m' − m), n the number of its terms.
-    AddEach(Coefficient),
+    /// a · (G(m') / G(m))ⁿ, n the number of its terms.
+    MultiplyEach(Scale),
+    /// a + A(m') − A(m)
+    Add(Shift),
+    /// a + n·(A(m') − A(m)), n the number of its terms.
+    AddEach(Shift),
 }
 
 /// What stands in the way of a correction.
@@ -100,6 +90,8 @@ pub enum Why {
     Beside,
     /// Of a mean: a function that is no polynomial.
     Curved,
+    /// Of a weighted mean: a term that does not have the weight once.
+    Weight,
 }
 
 impl Why {
@@ -119,102 +111,30 @@ impl Why {
             Self::Shift => "is no polynomial of the difference",
             Self::Beside => "differs from term to term, and is not what it is the mean of",
             Self::Curved => "is no polynomial in it",
+            Self::Weight => "is not multiplied by the weight of the mean, once",
         }
     }
 }
 
 type Found<T> = Result<T, Obstacle>;
 
-impl Coefficient {
-    /// 1
-    fn one() -> Self {
-        Self(vec![(1.0, Vec::new())])
+impl Shift {
+    fn is_zero(&self) -> bool {
+        self.linear.is_zero() && self.logarithm.is_zero()
     }
 
-    /// Whether it is 0.
-    pub fn is_zero(&self) -> bool {
-        self.0.is_empty()
+    /// What is done with both coefficients.
+    fn each(self, of: impl Fn(Coefficient) -> Option<Coefficient>) -> Option<Self> {
+        Some(Self { linear: of(self.linear)?, logarithm: of(self.logarithm)? })
     }
 
-    /// The number that it is; none if it has factors.
-    pub fn literal(&self) -> Option<f64> {
-        match &self.0[..] {
-            [] => Some(0.0),
-            [(literal, factors)] if factors.is_empty() => Some(*literal),
-            _ => None,
-        }
+    fn negated(self) -> Self {
+        Self { linear: self.linear.negated(), logarithm: self.logarithm.negated() }
     }
 
-    pub(super) fn add(mut self, other: &Self, sign: f64) -> Option<Self> {
-        for (literal, factors) in &other.0 {
-            let literal = literal * sign;
-            match self.0.iter().position(|(_, own)| own == factors) {
-                Some(at) => {
-                    let (a, b) = (self.0[at].0, literal);
-                    let sum = a + b;
-                    // What the rounding of each operand lost (Knuth's two-sum).
-                    let from_b = sum - a;
-                    if (a - (sum - from_b)) + (b - from_b) != 0.0 || !sum.is_finite() {
-                        return None;
-                    }
-                    self.0[at].0 = sum;
-                    if sum == 0.0 {
-                        self.0.remove(at);
-                    }
-                }
-                None => self.0.push((literal, factors.clone())),
-            }
-        }
-        self.0.sort_by(|a, b| {
-            let keys = |of: &[Factor]| of.iter().map(|f| (f.key.clone(), f.inverse)).collect::<Vec<_>>();
-            keys(&a.1).cmp(&keys(&b.1))
-        });
-        Some(self)
-    }
-
-    fn negated(mut self) -> Self {
-        self.0.iter_mut().for_each(|part| part.0 = -part.0);
-        self
-    }
-
-    pub(super) fn times(mut self, by: f64) -> Option<Self> {
-        if by == 0.0 {
-            return Some(Self::default());
-        }
-        for part in &mut self.0 {
-            let product = part.0 * by;
-            if part.0.mul_add(by, -product) != 0.0 || !product.is_normal() {
-                return None;
-            }
-            part.0 = product;
-        }
-        Some(self)
-    }
-
-    /// The product of two; none where literals are rounded.
-    pub(super) fn multiply(&self, other: &Self) -> Option<Self> {
-        let mut all = Self::default();
-        for (literal, factors) in &other.0 {
-            let product = factors.iter().fold(self.clone(), |product, factor| product.with(factor));
-            all = all.add(&product.times(*literal)?, 1.0)?;
-        }
-        Some(all)
-    }
-
-    pub(super) fn with(mut self, factor: &Factor) -> Self {
-        let against = Factor { inverse: !factor.inverse, ..factor.clone() };
-        for (_, factors) in &mut self.0 {
-            match factors.iter().position(|f| *f == against) {
-                Some(at) => {
-                    factors.remove(at);
-                }
-                None => {
-                    factors.push(factor.clone());
-                    factors.sort_by(|a, b| (&a.key, a.inverse).cmp(&(&b.key, b.inverse)));
-                }
-            }
-        }
-        self
+    fn add(self, other: &Self, sign: f64) -> Option<Self> {
+        let linear = self.linear.add(&other.linear, sign)?;
+        Some(Self { linear, logarithm: self.logarithm.add(&other.logarithm, sign)? })
     }
 }
 
@@ -225,8 +145,8 @@ enum Form {
     Zero,
     /// Not at all.
     Free,
-    /// f + k·m; `alone` if f is 0.
-    Linear { k: Coefficient, alone: bool },
+    /// f + A(m); `alone` if f is 0.
+    Shifted { by: Shift, alone: bool },
     /// f·G(m)
     Scaled(Scale),
 }
@@ -236,10 +156,39 @@ impl Form {
     fn scale(&self) -> Option<Scale> {
         match self {
             Self::Scaled(scale) => Some(scale.clone()),
-            Self::Linear { alone: true, .. } => Some(Scale { power: 1, ..Scale::default() }),
+            Self::Shifted { by, alone: true } if by.logarithm.is_zero() => {
+                Some(Scale { power: 1, signed: true, ..Scale::default() })
+            }
             Self::Free => Some(Scale::default()),
-            Self::Zero | Self::Linear { .. } => None,
+            Self::Zero | Self::Shifted { .. } => None,
         }
+    }
+
+    /// f·G(m), where G may be 1.
+    fn scaled(scale: Scale) -> Self {
+        if scale == Scale::default() { Self::Free } else { Self::Scaled(scale) }
+    }
+
+    /// The logarithm of f·G(m), where that is positive: log f + A(m).
+    fn logarithm(&self) -> Option<Self> {
+        let Scale { exponent, binary, power, .. } = self.scale()?;
+        if !binary.is_zero() {
+            return None;
+        }
+        let by = Shift { linear: exponent, logarithm: Coefficient::one().times(power.into())? };
+        Some(if by.is_zero() { Self::Free } else { Self::Shifted { by, alone: false } })
+    }
+
+    /// The exponential of f + A(m), to the base e, or 2.
+    fn exponential(self, is_binary: bool) -> Option<Self> {
+        let Self::Shifted { by: Shift { linear, logarithm }, .. } = self else { return None };
+        let power = logarithm.literal().filter(|power| power.fract() == 0.0 && power.abs() < 64.0)?;
+        if is_binary && power != 0.0 {
+            return None;
+        }
+        let none = Coefficient::default();
+        let (exponent, binary) = if is_binary { (none, linear) } else { (linear, none) };
+        Some(Self::scaled(Scale { exponent, binary, power: power as i32, signed: false }))
     }
 }
 
@@ -259,13 +208,15 @@ pub fn correction(
     let combined = Err(Obstacle { value: term, why: Why::Combined });
     match (op, form) {
         (_, Form::Free | Form::Zero) => Ok(Correction::Keep),
-        (Reduction::Sum, Form::Linear { k, alone: false }) => Ok(Correction::AddEach(k)),
-        (Reduction::Sum, form) => form.scale().map_or(combined, |scale| Ok(Correction::Multiply(scale))),
-        (Reduction::Max | Reduction::Min, Form::Linear { k, .. }) => Ok(Correction::Add(k)),
+        (Reduction::Sum, form) => match (form.scale(), form) {
+            (Some(scale), _) => Ok(Correction::Multiply(scale)),
+            (None, Form::Shifted { by, .. }) => Ok(Correction::AddEach(by)),
+            _ => combined,
+        },
+        (Reduction::Prod, form) => form.scale().map_or(combined, |scale| Ok(Correction::MultiplyEach(scale))),
+        (Reduction::Max | Reduction::Min, Form::Shifted { by, .. }) => Ok(Correction::Add(by)),
         // A positive factor leaves the order of terms as it is.
-        (Reduction::Max | Reduction::Min, Form::Scaled(scale)) if scale.power % 2 == 0 => {
-            Ok(Correction::Multiply(scale))
-        }
+        (Reduction::Max | Reduction::Min, Form::Scaled(scale)) if !scale.signed => Ok(Correction::Multiply(scale)),
         _ => combined,
     }
 }
@@ -294,20 +245,30 @@ impl Terms<'_> {
         let refuse = |why| Err(Obstacle { value, why });
         let node = self.algorithm.values[value as usize];
         if node == Value::Variable(self.of) {
-            return Ok(Form::Linear { k: Coefficient::one(), alone: true });
+            let by = Shift { linear: Coefficient::one(), ..Shift::default() };
+            return Ok(Form::Shifted { by, alone: true });
         }
         if !self.depends(value) {
             return Ok(if literal(self.algorithm, value) == Some(0.0) { Form::Zero } else { Form::Free });
         }
         match node {
             Value::Unary(Unary::Neg, a) => Ok(match self.form(a)? {
-                Form::Linear { k, alone } => Form::Linear { k: k.negated(), alone },
+                Form::Shifted { by, alone } => Form::Shifted { by: by.negated(), alone },
                 other => other,
             }),
-            Value::Unary(function, a) if super::is_exponential(function) => match self.form(a)? {
-                Form::Linear { k, .. } => Ok(Form::Scaled(Scale { exponent: k, power: 0 })),
-                _ => refuse(Why::Exponent),
+            Value::Unary(Unary::Abs, a) => match self.form(a)? {
+                form @ (Form::Zero | Form::Free) => Ok(form),
+                form => form
+                    .scale()
+                    .map_or_else(|| refuse(Why::Function), |scale| Ok(Form::scaled(Scale { signed: false, ..scale }))),
             },
+            Value::Unary(Unary::Log | Unary::ApproxLog, a) => {
+                self.form(a)?.logarithm().map_or_else(|| refuse(Why::Function), Ok)
+            }
+            Value::Unary(function, a) if super::is_exponential(function) => {
+                let found = self.form(a)?.exponential(function == Unary::ApproxExp2);
+                found.map_or_else(|| refuse(Why::Exponent), Ok)
+            }
             Value::Cast(a) if self.is_float(value) && self.is_float(a) => self.form(a),
             Value::Cast(_) => refuse(Why::Integer),
             Value::Binary(Binary::Add, a, b) => self.sum(value, self.form(a)?, self.form(b)?, 1.0),
@@ -324,8 +285,8 @@ impl Terms<'_> {
             Value::Select(_, a, b) => self.either(value, self.form(a)?, self.form(b)?),
             Value::Binary(Binary::Max | Binary::Min | Binary::MaxNum | Binary::MinNum, a, b) => {
                 match (self.form(a)?, self.form(b)?) {
-                    (Form::Linear { k, alone }, Form::Linear { k: l, alone: too }) if k == l => {
-                        Ok(Form::Linear { k, alone: alone && too })
+                    (Form::Shifted { by, alone }, Form::Shifted { by: other, alone: too }) if by == other => {
+                        Ok(Form::Shifted { by, alone: alone && too })
                     }
                     _ => refuse(Why::Function),
                 }
@@ -354,20 +315,20 @@ impl Terms<'_> {
     fn sum(&self, value: ValueId, a: Form, b: Form, sign: f64) -> Found<Form> {
         let why = |why| Obstacle { value, why };
         match (a, b) {
-            (Form::Linear { k, alone }, Form::Linear { k: l, alone: too }) => {
-                let k = k.add(&l, sign).ok_or(why(Why::Literal))?;
+            (Form::Shifted { by, alone }, Form::Shifted { by: other, alone: too }) => {
+                let by = by.add(&other, sign).ok_or(why(Why::Literal))?;
                 let alone = alone && too;
-                Ok(match k.is_zero() {
+                Ok(match by.is_zero() {
                     true if alone => Form::Zero,
                     true => Form::Free,
-                    false => Form::Linear { k, alone },
+                    false => Form::Shifted { by, alone },
                 })
             }
-            (Form::Linear { k, alone }, Form::Zero) => Ok(Form::Linear { k, alone }),
-            (Form::Linear { k, .. }, Form::Free) => Ok(Form::Linear { k, alone: false }),
-            (other @ (Form::Zero | Form::Free), Form::Linear { k, alone }) => {
-                let k = if sign < 0.0 { k.negated() } else { k };
-                Ok(Form::Linear { k, alone: alone && other == Form::Zero })
+            (Form::Shifted { by, alone }, Form::Zero) => Ok(Form::Shifted { by, alone }),
+            (Form::Shifted { by, .. }, Form::Free) => Ok(Form::Shifted { by, alone: false }),
+            (other @ (Form::Zero | Form::Free), Form::Shifted { by, alone }) => {
+                let by = if sign < 0.0 { by.negated() } else { by };
+                Ok(Form::Shifted { by, alone: alone && other == Form::Zero })
             }
             (a, b) => self.either(value, a, b),
         }
@@ -382,8 +343,8 @@ impl Terms<'_> {
                 None => Err(Obstacle { value, why: Why::Sum }),
             },
             (Form::Free, Form::Free) => Ok(Form::Free),
-            (Form::Linear { k, alone }, Form::Linear { k: l, alone: too }) if k == l => {
-                Ok(Form::Linear { k, alone: alone && too })
+            (Form::Shifted { by, alone }, Form::Shifted { by: other, alone: too }) if by == other => {
+                Ok(Form::Shifted { by, alone: alone && too })
             }
             (a, b) => match (a.scale(), b.scale()) {
                 (Some(a), Some(b)) if a == b => Ok(Form::Scaled(a)),
@@ -397,8 +358,8 @@ impl Terms<'_> {
         match (&x, &y) {
             (Form::Zero, _) | (_, Form::Zero) => Ok(Form::Zero),
             (Form::Free, Form::Free) => Ok(Form::Free),
-            (Form::Free, Form::Linear { k, alone }) => self.times(value, (k, *alone), a, false),
-            (Form::Linear { k, alone }, Form::Free) => self.times(value, (k, *alone), b, false),
+            (Form::Free, Form::Shifted { by, alone }) => self.times(value, (by, *alone), a, false),
+            (Form::Shifted { by, alone }, Form::Free) => self.times(value, (by, *alone), b, false),
             _ => self.scaled(value, &x, &y, 1),
         }
     }
@@ -408,7 +369,7 @@ impl Terms<'_> {
         match (&x, &y) {
             (Form::Zero, _) => Ok(Form::Zero),
             (Form::Free, Form::Free) => Ok(Form::Free),
-            (Form::Linear { k, alone }, Form::Free) => self.times(value, (k, *alone), b, true),
+            (Form::Shifted { by, alone }, Form::Free) => self.times(value, (by, *alone), b, true),
             _ => self.scaled(value, &x, &y, -1),
         }
     }
@@ -418,27 +379,27 @@ impl Terms<'_> {
         let (Some(x), Some(y)) = (x.scale(), y.scale()) else {
             return Err(Obstacle { value, why: Why::Product });
         };
-        let exponent = x.exponent.add(&y.exponent, f64::from(sign)).ok_or(Obstacle { value, why: Why::Literal })?;
-        let scale = Scale { exponent, power: x.power + sign * y.power };
-        Ok(if scale == Scale::default() { Form::Free } else { Form::Scaled(scale) })
+        let literal = || Obstacle { value, why: Why::Literal };
+        let sum = |a: Coefficient, b: &Coefficient| a.add(b, f64::from(sign)).ok_or_else(literal);
+        let (exponent, binary) = (sum(x.exponent, &y.exponent)?, sum(x.binary, &y.binary)?);
+        let power = x.power + sign * y.power;
+        Ok(Form::scaled(Scale { exponent, binary, power, signed: x.signed != y.signed }))
     }
 
-    /// (f + k·m)·factor, or divided by it.
-    fn times(&self, value: ValueId, (k, alone): (&Coefficient, bool), factor: ValueId, inverse: bool) -> Found<Form> {
+    /// (f + A(m))·factor, or divided by it.
+    fn times(&self, value: ValueId, (by, alone): (&Shift, bool), factor: ValueId, inverse: bool) -> Found<Form> {
         if self.varies(factor) {
-            return match alone {
-                true => Ok(Form::Scaled(Scale { power: 1, ..Scale::default() })),
-                false => Err(Obstacle { value, why: Why::Varies }),
-            };
+            let scale = Form::Shifted { by: by.clone(), alone }.scale();
+            return scale.map(Form::Scaled).ok_or(Obstacle { value, why: Why::Varies });
         }
-        let k = match literal(self.algorithm, factor) {
+        let number = literal(self.algorithm, factor);
+        let is_power = |by: f64| by.is_normal() && by.log2().fract() == 0.0 && by > 0.0;
+        let scaled = by.clone().each(|k| match number {
             // Of quotients by literals, those by powers of two are literals.
-            Some(by) if !inverse => k.clone().times(by).ok_or(Obstacle { value, why: Why::Literal })?,
-            Some(by) if by.is_normal() && by.log2().fract() == 0.0 && by > 0.0 => {
-                k.clone().times(1.0 / by).ok_or(Obstacle { value, why: Why::Literal })?
-            }
-            _ => k.clone().with(&Factor::new(self.algorithm, factor, inverse)),
-        };
-        Ok(Form::Linear { k, alone })
+            Some(number) if !inverse => k.times(number),
+            Some(number) if is_power(number) => k.times(1.0 / number),
+            _ => Some(k.with(&Factor::new(self.algorithm, factor, inverse))),
+        });
+        Ok(Form::Shifted { by: scaled.ok_or(Obstacle { value, why: Why::Literal })?, alone })
     }
 }

@@ -86,6 +86,11 @@ pub(super) fn key(algorithm: &Algorithm, value: ValueId, names: &[(AxisId, Strin
     }
 }
 
+/// Whether two values are the same, whatever they read: by what they are made of.
+pub fn is_same(algorithm: &Algorithm, a: ValueId, b: ValueId) -> bool {
+    key(algorithm, a, &[]) == key(algorithm, b, &[])
+}
+
 pub(super) fn index_key(algorithm: &Algorithm, index: IndexId, names: &[(AxisId, String)]) -> String {
     let of = |i: IndexId| index_key(algorithm, i, names);
     match algorithm.indices[index as usize] {

@@ -9,6 +9,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
+//! | `coefficient` | what is the same for every term: sums of products |
 //! | `factor` | how a term depends on a variable; the correction; what stands in the way |
 //! | `chain` | two reductions of an algorithm that are such a pair, and the parts that a kernel computes |
 //! | `exponential` | sums of exponentials, which are multiplied by a factor |
@@ -19,9 +20,11 @@
 //! | `key` | when two values are the same, and what they depend on |
 //! | `refuted` | terms that no factor corrects, in numbers |
 //! | `moved` | lists of terms that nothing corrects where their mean changes |
+//! | `weights` | means of weighted terms, and weights that are never negative |
 
 mod chain;
 mod choice;
+mod coefficient;
 mod copy;
 mod exponential;
 mod factor;
@@ -34,15 +37,19 @@ mod scaled;
 mod squares;
 #[cfg(test)]
 mod tests;
+mod weights;
 
-pub use chain::{At, Chain, NoChain, Rule, chain, chain_of, earlier_ones};
+pub use chain::{At, Chain, NoChain, Outside, Rule, chain, chain_of, earlier_ones};
+pub use coefficient::Coefficient;
 pub use copy::{push, replaced};
 pub use exponential::{Exponential, Narrowed};
-pub use factor::{Coefficient, Correction, Obstacle, Scale, Why, correction};
+pub use factor::{Correction, Obstacle, Scale, Shift, Why, correction};
+pub use key::is_same;
 pub use moved::{Moved, moved};
 pub use refuted::{Refuted, refuted};
 pub use scaled::Scaled;
-pub use squares::{moments, squares_loss};
+pub use squares::{moments, squares_loss, weighted_loss};
+pub use weights::Weights;
 
 use crate::algorithm::Unary;
 use crate::element::ElementType;

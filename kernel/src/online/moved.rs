@@ -2,13 +2,15 @@
 //!
 //! **Property.** A [`Moved`] has two lists of as many terms with one mean and one sum, and a further term after which
 //! their sums, with the mean that they have then, are two. So no function of the sum, the means and the number of terms
-//! gives both. **Approximation.** Lists of two and of three terms of small numbers are tried, in `f64`.
+//! gives both. Where the mean has weights, these add up to the same in both. **Approximation.** Lists of two and of
+//! three terms of small numbers are tried, in `f64`.
 
 use std::collections::BTreeMap;
 
 use super::chain::{Earlier, earlier_of, reduction_of};
+use super::key::index_key;
 use super::refuted::{NOISE, Names, Search, TRIED};
-use crate::algorithm::{Algorithm, Reduction, Value, ValueId};
+use crate::algorithm::{Algorithm, AxisId, Reduction, Source, Value, ValueId};
 
 /// Two lists of terms of a sum, and their sums with a mean and with a later one.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,7 @@ pub fn moved(algorithm: &Algorithm, earlier: u16, later: u16) -> Option<Moved> {
     if !counts.all(|leaf| matches!(algorithm.values[leaf.0 as usize], Value::FromIndex(_))) {
         return None;
     }
+    let weight = divisor.and_then(|by| weight(algorithm, by, &names, search.along[1]));
     let varying = leaves.values().filter(|leaf| leaf.1).count();
     let each = TRIED.len().pow(varying as u32);
     for length in [2, 3] {
@@ -60,21 +63,26 @@ pub fn moved(algorithm: &Algorithm, earlier: u16, later: u16) -> Option<Moved> {
         let of = |term: usize, count: usize| -> BTreeMap<&str, f64> {
             leaves.keys().map(String::as_str).zip(numbers(term, count)).collect()
         };
+        // How often terms count, together.
+        let weights = |list: &[usize], count: usize| -> Option<f64> {
+            let Some((value, names)) = &weight else { return Some(count as f64) };
+            list.iter().map(|term| search.value(*value, names, &of(*term, count), 0.0)).sum()
+        };
         let first = |list: &[usize], count: usize| -> Option<f64> {
             let terms = list.iter().map(|term| search.value(u, &names, &of(*term, count), 0.0));
             let all = terms.sum::<Option<f64>>()?;
-            Some(if divisor.is_some() { all / count as f64 } else { all })
+            Some(if divisor.is_some() { all / weights(list, count)? } else { all })
         };
         let sum = |list: &[usize], mean: f64, count: usize| -> Option<f64> {
             list.iter().map(|term| search.value(body, &Names::new(), &of(*term, count), mean)).sum()
         };
         let rounded = |x: f64| (x * 1e6).round() as i64;
-        let mut known: BTreeMap<(i64, i64), Vec<&Vec<usize>>> = BTreeMap::new();
+        let mut known: BTreeMap<[i64; 3], Vec<&Vec<usize>>> = BTreeMap::new();
         for list in &lists {
             let mean = first(list, length)?;
             let own = sum(list, mean, length)?;
             if own.is_finite() {
-                known.entry((rounded(mean), rounded(own))).or_default().push(list);
+                known.entry([mean, own, weights(list, length)?].map(rounded)).or_default().push(list);
             }
         }
         for alike in known.values().filter(|alike| alike.len() > 1) {
@@ -99,6 +107,23 @@ pub fn moved(algorithm: &Algorithm, earlier: u16, later: u16) -> Option<Moved> {
         }
     }
     None
+}
+
+/// The weight of a term, and what its axes are called, of a mean with weights that is divided by this; `along` is the
+/// axis of terms.
+fn weight(algorithm: &Algorithm, by: ValueId, names: &Names, along: AxisId) -> Option<(ValueId, Names)> {
+    let (mut inner, (axes, body)) = match algorithm.values[by as usize] {
+        Value::Read { source: Source::Equation { equation, .. }, indices, .. } => {
+            let own = &algorithm.axis_lists[algorithm.equations[usize::from(equation)].axes.range()];
+            let places = algorithm.index_lists[indices.range()].iter().map(|i| index_key(algorithm, *i, names));
+            let (_, _, axes, body) = reduction_of(algorithm, equation)?;
+            (own.iter().copied().zip(places).collect(), (axes, body))
+        }
+        Value::Reduce { axes, body, .. } => (names.clone(), (axes, body)),
+        _ => return None,
+    };
+    inner.extend(algorithm.axis_lists[axes.range()].iter().map(|axis| (*axis, format!("a{along}"))));
+    Some((body, inner))
 }
 
 /// All lists of so many numbers below a number, the smallest first.

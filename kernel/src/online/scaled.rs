@@ -1,4 +1,4 @@
-//! Sums of y·(x/m)ᵖ, m the largest |x|: norms whose squares do not overflow.
+//! Sums of y·(x/m)ᵖ and y·|x/m|ᵖ, m the largest |x|: norms whose powers do not overflow.
 //!
 //! No quotient is above 1. Where m changes to m', a sum is multiplied by (m/m')ᵖ. While m is 0, or nothing, all
 //! quotients are taken as 0; if it stays so, every term is 0/0.
@@ -6,7 +6,7 @@
 use super::chain::{NoChain, Pair, Parts, Rule};
 use super::copy::{Swap, mentions, push};
 use super::key::key;
-use super::{Correction, correction};
+use super::{Correction, Scale, correction};
 use crate::algorithm::{Algorithm, Binary, Reduction, Unary, Value, ValueId};
 use crate::element::ElementType;
 
@@ -25,7 +25,8 @@ pub(super) fn find(pair: &mut Pair<'_>) -> Result<(Rule, Parts), NoChain> {
     let algorithm = &mut *pair.algorithm;
     let element = algorithm.types[term as usize];
     let found = correction(algorithm, Reduction::Sum, term, now, &[axis]).map_err(NoChain::Obstacle)?;
-    if !matches!(&found, Correction::Multiply(scale) if scale.power < 0 && scale.exponent.is_zero()) {
+    let is_quotient = |scale: &Scale| scale.power < 0 && scale.exponent.is_zero() && scale.binary.is_zero();
+    if !matches!(&found, Correction::Multiply(scale) if is_quotient(scale)) {
         return Err(NoChain::Shape(term));
     }
     if earlier.op != Reduction::Max || !pair.key.starts_with("(Abs ") {
@@ -88,7 +89,7 @@ impl Quotients<'_> {
                 };
                 Value::Literal(one)
             }
-            Value::Unary(Unary::Neg, a) => Value::Unary(Unary::Neg, self.weight(a)?),
+            Value::Unary(op @ (Unary::Neg | Unary::Abs), a) => Value::Unary(op, self.weight(a)?),
             Value::Binary(Binary::Mul, a, b) => Value::Binary(Binary::Mul, self.weight(a)?, self.weight(b)?),
             Value::Binary(Binary::Div, a, b) if !mentions(self.algorithm, b, self.now) => {
                 Value::Binary(Binary::Div, self.weight(a)?, b)

@@ -1,7 +1,7 @@
 //! Corrections against brute force, in exact rationals: exp(x) is modelled as 2ˣ for integers x, which is a
-//! homomorphism as well.
+//! homomorphism as well, the power of two as 3ˣ, and the logarithm as that to the base 2, of powers of two.
 
-use super::{Coefficient, Correction, Scale, Why, correction};
+use super::{Coefficient, Correction, Scale, Shift, Why, correction};
 use crate::algorithm::{Algorithm, Axis, Binary, Compare, Index, Order, Reduction, Run, Source, Unary, Value, ValueId};
 use crate::element::ElementType;
 
@@ -55,6 +55,16 @@ impl Rational {
             n if n < 0 => Self { above: 1, below: 1 << -n },
             n => Self::of(1 << n),
         })
+    }
+
+    /// The number whose power of two it is.
+    fn log(self) -> Option<Self> {
+        let exponent = |n: i128| (n > 0 && n & (n - 1) == 0).then(|| i128::from(n.trailing_zeros()));
+        Some(Self::of(exponent(self.above)? - exponent(self.below)?))
+    }
+
+    fn abs(self) -> Self {
+        Self { above: self.above.abs(), ..self }
     }
 
     pub fn power(self, power: i32) -> Option<Self> {
@@ -114,8 +124,12 @@ impl Terms {
         self.push(Value::Binary(op, a, b))
     }
 
+    fn unary(&mut self, op: Unary, a: ValueId) -> ValueId {
+        self.push(Value::Unary(op, a))
+    }
+
     fn exp(&mut self, a: ValueId) -> ValueId {
-        self.push(Value::Unary(Unary::Exp, a))
+        self.unary(Unary::Exp, a)
     }
 
     fn find(&self, op: Reduction, term: ValueId) -> Result<Correction, Why> {
@@ -138,9 +152,12 @@ impl Terms {
             };
         }
         let a = self.draw(random, depth - 1);
-        match random.below(14) {
+        match random.below(17) {
             0..=3 => self.exp(a),
-            4 => self.push(Value::Unary(Unary::Neg, a)),
+            4 => self.unary(Unary::Neg, a),
+            14 => self.unary(Unary::Abs, a),
+            15 => self.unary(Unary::Log, a),
+            16 => self.unary(Unary::ApproxExp2, a),
             5 => {
                 let (b, c) = (self.draw(random, depth - 1), self.draw(random, depth - 1));
                 if random.below(2) == 0 {
@@ -181,6 +198,13 @@ impl Terms {
             Value::Read { source: Source::Parameter(X), .. } => at.term[0],
             Value::Read { .. } => at.term[1],
             Value::Unary(Unary::Neg, a) => of(a)?.neg(),
+            Value::Unary(Unary::Abs, a) => of(a)?.abs(),
+            Value::Unary(Unary::Log, a) => of(a)?.log()?,
+            Value::Unary(Unary::ApproxExp2, a) => {
+                let exponent = of(a)?;
+                let whole = i32::try_from(exponent.above).ok().filter(|n| exponent.below == 1 && n.abs() < 24)?;
+                Rational::of(3).power(whole)?
+            }
             Value::Unary(_, a) => of(a)?.exp()?,
             Value::Binary(Binary::Add, a, b) => of(a)?.add(of(b)?)?,
             Value::Binary(Binary::Sub, a, b) => of(a)?.add(of(b)?.neg())?,
@@ -212,21 +236,33 @@ impl Terms {
     }
 
     fn scale(&self, scale: &Scale, at: &Point) -> Option<Rational> {
-        let k = self.coefficient(&scale.exponent, at)?;
-        k.mul(at.m)?.exp()?.mul(at.m.power(scale.power)?)
+        let exponent = self.coefficient(&scale.exponent, at)?.mul(at.m)?;
+        let binary = self.coefficient(&scale.binary, at)?.mul(at.m)?;
+        let binary = i32::try_from(binary.above).ok().filter(|_| binary.below == 1)?;
+        let all = exponent.exp()?.mul(Rational::of(3).power(binary)?)?.mul(at.m.abs().power(scale.power)?)?;
+        Some(if scale.signed && at.m.above < 0 { all.neg() } else { all })
+    }
+
+    /// A(m).
+    fn shift(&self, shift: &Shift, at: &Point) -> Option<Rational> {
+        let linear = self.coefficient(&shift.linear, at)?.mul(at.m)?;
+        if shift.logarithm.is_zero() {
+            return Some(linear);
+        }
+        linear.add(self.coefficient(&shift.logarithm, at)?.mul(at.m.abs().log()?)?)
     }
 
     /// A result of `count` terms, corrected; `at` has the variable as it was.
     fn corrected(&self, how: &Correction, result: Rational, count: usize, at: &Point, m: Rational) -> Option<Rational> {
         let later = Point { m, ..at.clone() };
-        let moved = m.add(at.m.neg())?;
+        let factor = |scale: &Scale| self.scale(scale, &later)?.div(self.scale(scale, at)?);
+        let moved = |shift: &Shift| self.shift(shift, &later)?.add(self.shift(shift, at)?.neg());
         match how {
             Correction::Keep => Some(result),
-            Correction::Multiply(scale) => result.mul(self.scale(scale, &later)?.div(self.scale(scale, at)?)?),
-            Correction::Add(k) => result.add(self.coefficient(k, at)?.mul(moved)?),
-            Correction::AddEach(k) => {
-                result.add(self.coefficient(k, at)?.mul(moved)?.mul(Rational::of(count as i128))?)
-            }
+            Correction::Multiply(scale) => result.mul(factor(scale)?),
+            Correction::MultiplyEach(scale) => result.mul(factor(scale)?.power(count as i32)?),
+            Correction::Add(shift) => result.add(moved(shift)?),
+            Correction::AddEach(shift) => result.add(moved(shift)?.mul(Rational::of(count as i128))?),
         }
     }
 }
@@ -264,6 +300,7 @@ fn combined(op: Reduction, a: Option<Rational>, b: Rational) -> Option<Rational>
     let Some(a) = a else { return Some(b) };
     match op {
         Reduction::Sum => a.add(b),
+        Reduction::Prod => a.mul(b),
         Reduction::Max => Some(if a.below(b) { b } else { a }),
         _ => Some(if b.below(a) { b } else { a }),
     }
@@ -290,13 +327,14 @@ fn direct(
 #[test]
 fn corrections_are_right_and_refusals_have_witnesses() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let (mut tried, mut kept, mut corrected) = (0, 0, [0_u32; 3]);
+    let (mut tried, mut kept, mut corrected, mut logarithms) = (0, 0, [0_u32; 4], 0);
     let (mut refused, mut witnessed) = (0_u32, 0_u32);
     for round in 0..60_000 {
         let mut terms = Terms::new();
         let depth = 1 + random.below(4) as u32;
         let id = terms.draw(&mut random, depth);
-        let op = [Reduction::Sum, Reduction::Sum, Reduction::Max, Reduction::Min][random.below(4) as usize];
+        let op =
+            [Reduction::Sum, Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Prod][random.below(5) as usize];
         let found = terms.find(op, id);
         let mut compared = 0;
         let mut witness = false;
@@ -348,7 +386,11 @@ fn corrections_are_right_and_refusals_have_witnesses() {
             Ok(Correction::Keep) => kept += 1,
             Ok(Correction::Multiply(_)) => corrected[0] += 1,
             Ok(Correction::Add(_)) => corrected[1] += 1,
-            Ok(Correction::AddEach(_)) => corrected[2] += 1,
+            Ok(Correction::AddEach(shift)) => {
+                corrected[2] += 1;
+                logarithms += u32::from(!shift.logarithm.is_zero());
+            }
+            Ok(Correction::MultiplyEach(_)) => corrected[3] += 1,
             Err(_) => {
                 refused += 1;
                 witnessed += u32::from(witness);
@@ -356,9 +398,10 @@ fn corrections_are_right_and_refusals_have_witnesses() {
         }
     }
     println!(
-        "{tried} terms: {kept} without it, {corrected:?} corrected, {refused} refused, {witnessed} with a witness"
+        "{tried} terms: {kept} without it, {corrected:?} corrected, {logarithms} logarithms, {refused} refused, \
+        {witnessed} with a witness"
     );
-    assert!(corrected.iter().all(|n| *n > 300), "{corrected:?}");
+    assert!(corrected.iter().all(|n| *n > 300) && logarithms > 40, "{corrected:?} {logarithms}");
     assert!(witnessed > 1000, "{witnessed} of {refused}");
 }
 
@@ -370,7 +413,8 @@ fn what_stands_in_the_way() {
     let apart = t.binary(Binary::Sub, x, m);
     let p = t.exp(apart);
     let k = |literal: f64| Coefficient(vec![(literal, Vec::new())]);
-    let multiply = |literal, power| Ok(Correction::Multiply(Scale { exponent: k(literal), power }));
+    let shift = |literal: f64| Shift { linear: k(literal), ..Shift::default() };
+    let multiply = |literal, power| Ok(Correction::Multiply(Scale { exponent: k(literal), power, ..Scale::default() }));
     // exp(x − m), and with a factor; halves of it.
     assert_eq!(t.find(Reduction::Sum, p), multiply(-1.0, 0));
     let py = t.binary(Binary::Mul, p, y);
@@ -388,13 +432,36 @@ fn what_stands_in_the_way() {
     // (x/m)²
     let ratio = t.binary(Binary::Div, x, m);
     let norm = t.binary(Binary::Mul, ratio, ratio);
-    let of_norm = Ok(Correction::Multiply(Scale { exponent: Coefficient::default(), power: -2 }));
+    let of_norm = Ok(Correction::Multiply(Scale { power: -2, ..Scale::default() }));
     assert_eq!(t.find(Reduction::Sum, norm), of_norm);
     assert_eq!(t.find(Reduction::Max, norm), of_norm);
     assert_eq!(t.find(Reduction::Max, ratio), Err(Why::Combined), "its sign is not known");
+    let size = t.unary(Unary::Abs, ratio);
+    let cube = t.binary(Binary::Mul, size, norm);
+    let of_cube = Scale { power: -3, ..Scale::default() };
+    assert_eq!(t.find(Reduction::Sum, cube), Ok(Correction::Multiply(of_cube.clone())));
+    assert_eq!(t.find(Reduction::Max, cube), Ok(Correction::Multiply(of_cube.clone())), "|x/m|³ is positive");
+    // Products, and logarithms.
+    assert_eq!(t.find(Reduction::Prod, cube), Ok(Correction::MultiplyEach(of_cube)));
+    let log = t.unary(Unary::Log, cube);
+    let of_log = Shift { logarithm: k(-3.0), ..Shift::default() };
+    assert_eq!(t.find(Reduction::Sum, log), Ok(Correction::AddEach(of_log.clone())));
+    assert_eq!(t.find(Reduction::Max, log), Ok(Correction::Add(of_log)));
+    assert_eq!(t.find(Reduction::Prod, log), Err(Why::Combined));
+    let back = t.exp(log);
+    assert_eq!(t.find(Reduction::Sum, back), Ok(Correction::Multiply(Scale { power: -3, ..Scale::default() })));
+    let to_two = t.unary(Unary::ApproxExp2, log);
+    assert_eq!(t.find(Reduction::Sum, to_two), Err(Why::Exponent), "the logarithm is to the base e");
+    let of_two = t.unary(Unary::ApproxExp2, apart);
+    let binary = Scale { binary: k(-1.0), ..Scale::default() };
+    assert_eq!(t.find(Reduction::Sum, of_two), Ok(Correction::Multiply(binary)));
+    let mixed = t.binary(Binary::Add, of_two, p);
+    assert_eq!(t.find(Reduction::Sum, mixed), Err(Why::Sum), "they have two bases");
+    let varying = t.binary(Binary::Mul, y, log);
+    assert_eq!(t.find(Reduction::Sum, varying), Err(Why::Varies));
     // Shifted sums and extremes.
-    assert_eq!(t.find(Reduction::Sum, apart), Ok(Correction::AddEach(k(-1.0))));
-    assert_eq!(t.find(Reduction::Min, apart), Ok(Correction::Add(k(-1.0))));
+    assert_eq!(t.find(Reduction::Sum, apart), Ok(Correction::AddEach(shift(-1.0))));
+    assert_eq!(t.find(Reduction::Min, apart), Ok(Correction::Add(shift(-1.0))));
     let weighted = t.binary(Binary::Mul, y, apart);
     assert_eq!(t.find(Reduction::Sum, weighted), Err(Why::Varies));
     // A mask.
@@ -415,7 +482,9 @@ fn what_stands_in_the_way() {
     assert_eq!(t.find(Reduction::Sum, shifted), Err(Why::Sum));
     let square = t.binary(Binary::Mul, apart, apart);
     assert_eq!(t.find(Reduction::Sum, square), Err(Why::Product), "a variance needs the mean as well");
-    assert_eq!(t.find(Reduction::Prod, p), Err(Why::Combined));
+    let each = Scale { exponent: k(-1.0), ..Scale::default() };
+    assert_eq!(t.find(Reduction::Prod, p), Ok(Correction::MultiplyEach(each)));
+    assert_eq!(t.find(Reduction::Prod, apart), Err(Why::Combined));
     let floor = t.push(Value::Unary(Unary::Floor, apart));
     assert_eq!(t.find(Reduction::Sum, floor), Err(Why::Function));
     let varying = t.binary(Binary::Mul, x, m);

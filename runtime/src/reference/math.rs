@@ -258,6 +258,11 @@ mod tests {
             assert!(overflow.nan && overflow.contains(1.0) && overflow.contains(-1.0), "{overflow}");
         }
         assert_eq!(at(Unary::ApproxSin, Format::F32, 1e7, 1e7), Interval::ALL);
+        // Also where a double holds the exponential, and not its product with the argument.
+        for x in [88.8, 200.0, 709.0, 709.7, 710.0, f64::INFINITY] {
+            let overflow = at(Unary::ApproxExp, Format::F32, x, x);
+            assert!(overflow.lo >= f64::from(f32::MAX) && overflow.hi == f64::INFINITY, "{x}: {overflow}");
+        }
         assert_eq!(function(Unary::ApproxExp, Format::F64, Interval::exact(1.0), &|f| f(1.0)), None);
     }
 }

@@ -43,8 +43,10 @@ pub(super) struct Terms<'a> {
     pub column: &'a Column,
     /// The magnitudes with which those of a `dot` count (see [`tilewright_kernel::dot`]).
     pub sizes: Option<&'a [f64]>,
-    /// What the exponentials of an online sum are multiplied with.
+    /// What the exponentials of an online sum are multiplied with; magnitudes, or weights, of one of squares.
     pub weights: Option<&'a [f64]>,
+    /// The magnitudes of what has weights.
+    pub spread: Option<&'a [f64]>,
 }
 
 /// How the points of a column map to those of an accumulator.

@@ -81,7 +81,7 @@ fn combined(op: Reduction, element: tilewright_kernel::ElementType, all: &Column
     let order = (op, Order::Unordered);
     let mut accumulator = Accumulator::new(order.0, order.1, (None, None), element, 1)
         .ok_or_else(|| format!("the host cannot evaluate: {op:?} of {element}"))?;
-    accumulator.take(Terms { column: all, sizes: None, weights: None }, Along::Terms, all.len(), 0, None);
+    accumulator.take(Terms { column: all, sizes: None, weights: None, spread: None }, Along::Terms, all.len(), 0, None);
     let result = accumulator.finish()?;
     let is_minus_zero = |x: f64| x == 0.0 && x.is_sign_negative();
     let stays = |at: usize| all.interval(at).single().is_some_and(is_minus_zero);

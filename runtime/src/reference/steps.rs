@@ -20,11 +20,13 @@ struct Evaluated {
     column: Single,
     sizes: Option<Vec<f64>>,
     weights: Option<Vec<f64>>,
+    spread: Option<Vec<f64>>,
 }
 
 impl Evaluated {
     fn borrow(&self) -> Terms<'_> {
-        Terms { column: &self.column, sizes: self.sizes.as_deref(), weights: self.weights.as_deref() }
+        let (sizes, weights, spread) = (self.sizes.as_deref(), self.weights.as_deref(), self.spread.as_deref());
+        Terms { column: &self.column, sizes, weights, spread }
     }
 }
 
@@ -153,14 +155,19 @@ impl Evaluator<'_> {
         active: Option<&[bool]>,
     ) -> Eval<Evaluated> {
         let column = self.one(body, scope, active)?;
-        let mut terms = Evaluated { column, sizes: None, weights: None };
+        let mut terms = Evaluated { column, sizes: None, weights: None, spread: None };
         if let Some(chain) = chain {
-            let weights = self.one(chain.weight, scope, active)?;
-            let most = |i: usize| {
-                let set = weights.interval(i);
-                if set.nan || set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
+            let sizes = |column: &Column| -> Vec<f64> {
+                let most = |i: usize| {
+                    let set = column.interval(i);
+                    if set.is_empty() { 0.0 } else { set.lo.abs().max(set.hi.abs()) }
+                };
+                (0..column.len()).map(most).collect()
             };
-            let mut weights: Vec<f64> = (0..weights.len()).map(most).collect();
+            let mut weights = sizes(&*self.one(chain.weight, scope, active)?);
+            if let Some(of) = chain.weights() {
+                terms.spread = Some(sizes(&*self.one(of.size, scope, active)?));
+            }
             if let Some((exponential, (k, u))) = chain.exponential().and_then(|own| Some((own, own.fused?))) {
                 let limit = exponential.most_fused(self.element(u));
                 let (k, u) = (self.one(k, scope, active)?, self.one(u, scope, active)?);

@@ -80,7 +80,7 @@ impl Sums {
     /// Takes terms.
     pub(super) fn take(
         &mut self,
-        Terms { column: terms, sizes, weights }: Terms<'_>,
+        Terms { column: terms, sizes, weights, spread }: Terms<'_>,
         along: Along,
         count: usize,
         active: Option<&[bool]>,
@@ -96,6 +96,7 @@ impl Sums {
                 let set = if weight.is_infinite() && set.is_empty() { Interval::ALL } else { set };
                 sum.take_set(set, size, &self.rule);
                 sum.weight += weight;
+                sum.spread = sum.spread.max(spread.map_or(0.0, |spread| pick(spread, i)));
             }
             return;
         }
@@ -201,8 +202,10 @@ struct Sum {
     rest: f64,
     /// Sum of the largest magnitudes.
     magnitude: f64,
-    /// Sum of what exponentials are multiplied with, of an `online` sum.
+    /// Sum of what exponentials are multiplied with, of an `online` sum; of magnitudes, or of weights.
     weight: f64,
+    /// The largest magnitude of what is weighted.
+    spread: f64,
     /// Largest power of two that divides all terms, if it may still matter.
     quantum: Option<f64>,
     /// Every term was one value.
@@ -227,6 +230,7 @@ impl Default for Sum {
             rest: 0.0,
             magnitude: 0.0,
             weight: 0.0,
+            spread: 0.0,
             quantum: Some(f64::INFINITY),
             exact: true,
             any: false,
@@ -342,12 +346,20 @@ impl Sum {
         let corrected = online.as_deref().and_then(|(chain, element)| match &chain.rule {
             Follows::Exponential(exponential) => online::loss(exponential, *element, self.count),
             Follows::Scaled(scaled) => online::scaled_loss(*scaled, *element, self.count),
-            Follows::Squares | Follows::Choice { .. } => None,
+            Follows::Squares { .. } | Follows::Choice { .. } => None,
         });
-        let squares = online
-            .as_deref()
-            .filter(|(chain, _)| chain.rule == Follows::Squares)
-            .and_then(|(_, element)| online::squares_loss(*element, self.count, self.weight, hi));
+        let squares = online.as_deref().and_then(|(chain, element)| match &chain.rule {
+            Follows::Squares { weights: None } => online::squares_loss(*element, self.count, self.weight, hi),
+            Follows::Squares { weights: Some(_) } => {
+                // Where nothing is promised it is off by any number.
+                let all = [self.weight, self.spread, hi];
+                Some(online::weighted_loss(*element, self.count, all).unwrap_or(f64::INFINITY))
+            }
+            _ => None,
+        });
+        if squares == Some(f64::INFINITY) {
+            return Interval::ALL;
+        }
         // Multiples of a normal number have no subnormal sums.
         let lost = if self.quantum.is_some_and(|q| q >= f64::from(f32::MIN_POSITIVE)) { 0.0 } else { n * lost };
         let all_fit = self.quantum.is_some() && self.magnitude <= format.max();
@@ -379,7 +391,9 @@ impl Sum {
         let mut set = Interval { lo: self.lo + self.rest - error, hi: hi + self.rest + error, nan };
         // Partial sums reach at most the sum of the positive terms, and at least that of the negative ones.
         let threshold = format.max() / (1.0 + relative + format.unit_roundoff());
-        let over = (self.magnitude + hi + error) / 2.0 > threshold || self.magnitude.is_infinite();
+        // Corrections may be more than the terms in the end, by what they are off by.
+        let over =
+            (self.magnitude + hi + error + squares.unwrap_or(0.0)) / 2.0 > threshold || self.magnitude.is_infinite();
         let under = (self.magnitude - self.lo + error) / 2.0 > threshold || self.magnitude.is_infinite();
         let (positive, negative) = (self.positive || over, self.negative || under);
         set.nan |= positive && negative;

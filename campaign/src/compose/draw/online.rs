@@ -5,12 +5,13 @@
 //! sum(|j| if u == m[i] { y } else { 0 })          what is taken where the extreme is, and products
 //! argmax(|j| u)                                   its place
 //! online sum(|j| (u - m[i]) * (u - m[i]))         squares, with m[i] = sum(|j| u) / n
+//! online sum(|j| w * ((u - m[i]) * (u - m[i])))   the same, with m[i] = sum(|j| w * u) / g[i], g[i] = sum(|j| w)
 //! ```
 //!
 //! With κ = 1000 and integers the exponential is 1 or nothing, so that such sums are as exact as others: they add up
 //! `y` where `u` is the extreme. A correction that is left out, or made twice, leaves terms of an earlier extreme.
 //! Squares about the mean of n integers are a multiple of 1/n: readers take n times that, which they round. Where it is
-//! large it could be off by more than a half, and they take 50.
+//! large it could be off by more than a half, and they take 50. With weights, n is their sum.
 
 use super::Draw;
 use crate::compose::ast::{Cond, Equation, Expr, Index, Kernel, Reduce, Reduction, Type};
@@ -64,7 +65,8 @@ impl Draw<'_> {
         around.extend(extreme.axes.iter().cloned());
         let read = at(name, &own.axes);
         let squares = count(&extreme).filter(|_| self.rng.chance(25));
-        let mut sums = Vec::new();
+        // The sum of the weights comes first of all.
+        let (mut sums, mut weights) = (Vec::new(), None);
         // What readers take of them: as values of a type, times something, at most something.
         let mut taken: Vec<Taken> = Vec::new();
         let first = match squares {
@@ -74,9 +76,25 @@ impl Draw<'_> {
                 extreme.term = binary("min", binary("max", extreme.term, Expr::Literal(-8)), Expr::Literal(8));
                 let d = binary("-", extreme.term.clone(), read.clone());
                 let term = binary("*", d.clone(), d);
+                let weight = self.rng.chance(40).then(|| self.weight(&around, own.ty));
+                let term = weight.iter().fold(term, |term, weight| binary("*", weight.clone(), term));
                 let value = Reduce { by: Reduction::OnlineSum, term, ..extreme.as_ref().clone() };
-                sums.push(Equation::new(SUMS[0], own.ty, own.axes.clone(), Expr::Reduce(Box::new(value)), false));
-                taken.push(Taken::Squares(count.clone()));
+                let made = |name: &str, value: Reduce| {
+                    Equation::new(name, own.ty, own.axes.clone(), Expr::Reduce(Box::new(value)), false)
+                };
+                sums.push(made(SUMS[0], value));
+                let count = match weight {
+                    Some(weight) => {
+                        weights = Some(made(SUMS[1], Reduce { term: weight.clone(), ..extreme.as_ref().clone() }));
+                        taken.push(Taken::Weighted);
+                        extreme.term = binary("*", weight, extreme.term);
+                        at(SUMS[1], &own.axes)
+                    }
+                    None => {
+                        taken.push(Taken::Squares(count.clone()));
+                        count
+                    }
+                };
                 binary("/", Expr::Reduce(extreme), count)
             }
             None => {
@@ -91,12 +109,12 @@ impl Draw<'_> {
         };
         // What read the reduction, at the same places.
         let both = |first: Expr, indices: &[Index], or: &Option<Box<Expr>>| {
-            let of =
-                |(sum, how): (&Equation, &Taken)| how.of(Expr::Read(sum.name.clone(), indices.to_vec(), or.clone()));
+            let read = |name: &str| Expr::Read(name.to_owned(), indices.to_vec(), or.clone());
+            let of = |(sum, how): (&Equation, &Taken)| how.of(read(&sum.name), read(SUMS[1]));
             let mut all = sums.iter().zip(&taken).map(of);
             match taken.first() {
                 // A mean is no integer.
-                Some(Taken::Squares(_)) => all.next().unwrap_or(first),
+                Some(Taken::Squares(_) | Taken::Weighted) => all.next().unwrap_or(first),
                 _ => all.fold(first, |value, sum| binary("+", value, sum)),
             }
         };
@@ -106,7 +124,7 @@ impl Draw<'_> {
         } else {
             for reader in &mut equations[..found] {
                 let mut is_first = true;
-                let is_squares = matches!(taken.first(), Some(Taken::Squares(_)));
+                let is_squares = matches!(taken.first(), Some(Taken::Squares(_) | Taken::Weighted));
                 reader.value.walk_mut(&mut |e| {
                     let Expr::Read(tensor, indices, or) = &*e else { return };
                     if *tensor == own.name && (is_squares || std::mem::take(&mut is_first)) {
@@ -118,7 +136,15 @@ impl Draw<'_> {
         }
         let at = if own.output { found + 1 } else { found };
         let made = Equation { name: name.to_owned(), value: first, output: false, ..own };
-        equations.splice(at..at, sums.into_iter().chain([made]));
+        equations.splice(at..at, sums.into_iter().chain([made]).chain(weights));
+    }
+
+    /// A weight: a small number that is not negative, of each term.
+    fn weight(&mut self, around: &Vec<(String, crate::compose::ast::Extent)>, ty: Type) -> Expr {
+        self.below.clear();
+        let (tensor, plain) = (self.input(around), self.rng.chance(50));
+        let read = self.read(tensor, around, plain, ty);
+        binary("max", binary("min", read, Expr::Literal(3)), Expr::Literal(0))
     }
 
     /// What follows an extreme, and what readers take of it.
@@ -170,19 +196,26 @@ enum Taken {
     Cast(Type),
     /// So many times it, rounded, and not more than [`MOST_SQUARES`].
     Squares(Expr),
+    /// The same, by the sum of the weights.
+    Weighted,
 }
 
 impl Taken {
-    fn of(&self, read: Expr) -> Expr {
-        match self {
-            Self::Whole => read,
-            Self::Cast(ty) => Expr::Cast(*ty, Box::new(read)),
-            Self::Squares(count) => {
-                let twice = binary("*", binary("*", read, count.clone()), Expr::Literal(2));
-                Expr::Unary("half-even", Box::new(binary("min", twice, Expr::Literal(2 * MOST_SQUARES))))
-            }
-        }
+    fn of(&self, read: Expr, weights: Expr) -> Expr {
+        let count = match self {
+            Self::Whole => return read,
+            Self::Cast(ty) => return Expr::Cast(*ty, Box::new(read)),
+            Self::Squares(count) => count.clone(),
+            Self::Weighted => weights,
+        };
+        let twice = binary("*", binary("*", read, count), Expr::Literal(2));
+        Expr::Unary("half-even", Box::new(binary("min", twice, Expr::Literal(2 * MOST_SQUARES))))
     }
+}
+
+/// Whether an equation is a mean with weights.
+pub fn is_weighted(equation: &Equation) -> bool {
+    matches!(&equation.value, Expr::Binary("/", ..)) && equation.value.tensors().contains(&SUMS[1])
 }
 
 /// The equations of a kernel that follow one.

@@ -82,6 +82,7 @@ pub const FEATURES: &[&str] = &[
     "online-several",
     "online-min",
     "online-squares",
+    "online-weights",
     "online-choice",
     "online-place",
     "online-sum",

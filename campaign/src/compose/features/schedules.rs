@@ -41,6 +41,7 @@ fn ops(kernel: &Kernel, schedule: &Schedule, add: &mut dyn FnMut(bool, &'static 
                 let is = |kind: Reduction| by.as_ref().is_some_and(|by| by.iter().any(|r| r.0 == kind));
                 add(is(Reduction::Min), "online-min");
                 add(is(Reduction::Sum), "online-squares");
+                add(kernel.equation(&schedule.name).is_some_and(online::is_weighted), "online-weights");
                 let followed = online::sums(kernel, &schedule.name);
                 let followed: Vec<Reduction> =
                     followed.iter().filter_map(|name| kernel.equation(name).and_then(online::reduces)).collect();

@@ -109,7 +109,15 @@ impl Plan<'_> {
             if follows
                 && self.chance(
                     85,
-                    &["online", "online-several", "online-min", "online-squares", "online-choice", "online-place"],
+                    &[
+                        "online",
+                        "online-several",
+                        "online-min",
+                        "online-squares",
+                        "online-weights",
+                        "online-choice",
+                        "online-place",
+                    ],
                 )
             {
                 let around = self.common(&equation.name);
@@ -139,7 +147,11 @@ impl Plan<'_> {
             let (own, schedules) = (&equation.name, &self.kernel.schedules);
             let names = |op: &String| op.starts_with("online ") && op.contains(&format!("> {own}"));
             let several = |op: &String| op.starts_with("online ") && op.contains(&format!(", {own} "));
-            let is_followed = schedules.iter().any(|s| s.ops.iter().any(|op| names(op) || several(op)));
+            let is_followed = schedules.iter().any(|s| {
+                // Weights are added up with what they are weights of.
+                let of_mean = self.kernel.equation(&s.name).is_some_and(online::is_weighted) && *own == online::SUMS[1];
+                s.ops.iter().any(|op| names(op) || several(op) || of_mean && op.starts_with("online "))
+            });
             if !is_followed && !schedules.iter().any(|s| s.name == *own) && !self.kernel.inlined.contains(own) {
                 self.kernel.inlined.push(own.clone());
             }

@@ -201,7 +201,7 @@ fn tiles(engine: Engine, ty: Type, rng: &mut Rng) -> Tiles {
         }
     }
     let units = if rng.chance(30) { [1, groups] } else { [groups, 1] };
-    let inner = if rng.chance(6) { 2 } else { 1 };
+    let inner = if rng.chance(12) { rng.range(2, 3) } else { 1 };
     let unrolled = inner > 1 && rng.chance(50);
     Tiles { engine, units, rows, columns, steps: *rng.pick(&[1, 2, 2, 4, 4, 4, 3, 8]), inner, unrolled }
 }

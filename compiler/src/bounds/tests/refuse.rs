@@ -133,6 +133,7 @@ fn messages() {
           |                                                                        ^^^^^^^^
           = counterexample: N = 1: y[0] reads x[1], if `c[i] > 0.0f32`
           = help: say what is read outside: `x[i + 1] or 0.0`
+          = help: or narrow the condition, so that `i + 1 < N` holds where it reads
           = explain: TW0901
 
 
@@ -144,6 +145,7 @@ fn messages() {
           |                                                             ^^^^^^^^
           = counterexample: N = 7: y[6] reads x[7]
           = help: say what is read outside: `x[i + 1] or 0.0`
+          = help: or narrow the condition, so that `i + 1 < N` holds where it reads
           = explain: TW0901
 
 

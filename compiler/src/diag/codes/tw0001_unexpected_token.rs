@@ -176,6 +176,11 @@ impl IntoDiagnostic for UnexpectedToken {
         if expected == Expected::Word(WordSet::ElementType) {
             diagnostic = diagnostic.help(TYPES);
         }
+        if (expected, &found) == (Expected::Word(WordSet::Clause), &Found::Token(",".to_owned())) {
+            diagnostic = diagnostic
+                .note("each stage has a schedule of its own, also where several are computed at one place")
+                .help("write one `schedule` for each: `schedule a at y.i { … } schedule b at y.i { … }`");
+        }
         if expected == Expected::Name(Named::Unit) {
             diagnostic = diagnostic.help("say of what: `2 warpgroup`, `4 warp`, `8 thread`; one of them has no number, `warp`");
         }

@@ -1,6 +1,6 @@
 //! TW0009: a construct of Rust that the language does not have.
 
-use crate::diag::{Code, Diagnostic, IntoDiagnostic};
+use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
 
 row! {
@@ -70,10 +70,44 @@ pub enum Foreign {
     Path,
     /// A macro call.
     MacroCall,
-    /// Anything but an axis on the left of an equation.
-    LeftExpression,
+    /// Anything but an axis on the left of an equation, where memory is not asked either.
+    LeftExpression(ComputedPlace),
     /// `inout` after the arrow.
     InoutOutput(String),
+    /// `c: inout f32[N]`: the name.
+    InoutType(String),
+}
+
+/// What an equation with computed indices on the left could say instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ComputedPlace {
+    /// Every element has an iteration: which one.
+    Moved {
+        /// The left side without them.
+        element: String,
+        /// The whole edit.
+        edits: Vec<(Span, String)>,
+        /// What stands in the place of each axis on the right.
+        places: Vec<(String, String)>,
+    },
+    /// Some elements have one: which one, and when.
+    Strided {
+        /// The left side without them.
+        element: String,
+        /// Whether an element has an iteration.
+        condition: String,
+        /// What stands in the place of each axis on the right.
+        places: Vec<(String, String)>,
+    },
+    /// Two iterations mean the same element: values of the axes in each.
+    Twice {
+        /// One of them.
+        first: Vec<(String, i64)>,
+        /// The other one.
+        second: Vec<(String, i64)>,
+    },
+    /// Nothing is known.
+    Unknown,
 }
 
 /// TW0009: a construct of Rust that the language does not have.
@@ -148,10 +182,47 @@ impl IntoDiagnostic for ForeignSyntax {
             Foreign::Block => new("a block is not a value"),
             Foreign::Path => new("a path names a function and is called, as in `approx::exp(x[i])`"),
             Foreign::MacroCall => new("macros are not expanded inside `schedule!`"),
-            Foreign::LeftExpression => new("the indices on the left of an equation are distinct axes")
-                .help("shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`"),
+            Foreign::LeftExpression(place) => {
+                place.said(new("the indices on the left of an equation are distinct axes"))
+            }
             Foreign::InoutOutput(name) => new(&format!("`inout {name}` belongs before the arrow"))
                 .note("an `inout` parameter is read as well as written"),
+            Foreign::InoutType(name) => new("`inout` belongs to a parameter, not to its type")
+                .help(format!("write `inout {name}: …` before the arrow: it is read as well as written")),
+        }
+    }
+}
+
+impl ComputedPlace {
+    fn said(self, diagnostic: Diagnostic) -> Diagnostic {
+        let put = |places: Vec<(String, String)>| {
+            let each = places.into_iter().map(|(axis, place)| format!("`{place}` in the place of `{axis}`"));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Moved { element, edits, places } => diagnostic.change(
+                Change::Rewrite(edits),
+                format!("say of each element where it comes from: `{element} = …`, with {}", put(places)),
+            ),
+            Self::Strided { element, condition, places } => diagnostic
+                .note("an element is that of one iteration at most, and there are elements of none")
+                .help(format!(
+                    "say of each element where it comes from: `{element} = if {condition} {{ … }} else {{ {element} }}`, \
+                     with {}; `or {element}` where there are no more terms; and take the tensor as `inout`",
+                    put(places)
+                )),
+            Self::Twice { first, second } => {
+                let named = |point: Vec<(String, i64)>| {
+                    let each = point.into_iter().map(|(axis, value)| format!("{axis} = {value}"));
+                    each.collect::<Vec<_>>().join(", ")
+                };
+                diagnostic
+                    .counterexample(format!("{} and {} are the same element", named(first), named(second)))
+                    .help("say of each element what it is: where several terms belong to it, a reduction over them, as in \
+                           `y[i] = sum(|k in 0..2| x[2 * i + k])`")
+            }
+            Self::Unknown => diagnostic
+                .help("shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`"),
         }
     }
 }

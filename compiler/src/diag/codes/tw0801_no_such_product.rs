@@ -16,8 +16,8 @@ row! {
     /// multiples of 16 and columns of 8.
     ///
     /// `inflight(n)` leaves n groups of products of `wgmma` under way, at most 7. Another role copies the factors
-    /// meanwhile, at the loop around the products, in rings of n + 1 slots or more; a product that is a block behind in
-    /// attention has one group.
+    /// meanwhile, at a loop around the products, in rings of n + 1 slots or more (fewer, if several groups read one); a
+    /// product that is a block behind in attention has one group.
     ///
     /// ## Wrong
     ///
@@ -134,17 +134,19 @@ pub struct Ring {
     pub of: String,
     /// Its slots.
     pub has: u32,
+    /// How many it needs.
+    pub least: u32,
     /// Where their number is written, if it is.
     pub slots: Option<Span>,
 }
 
 /// So many groups of products of a stage are to stay under way, and rings have no slot beside theirs.
 fn short(found: impl Fn(String) -> Diagnostic, stage: &str, n: u32, rings: &[Ring]) -> Diagnostic {
-    let least = u64::from(n) + 1;
+    let least = rings.iter().map(|ring| ring.least).max().unwrap_or(1);
     let all: Vec<String> = rings.iter().map(|ring| format!("`{}` has {}", ring.of, count(ring.has as usize, "slot", "slots"))).collect();
     let groups = count(n as usize, "group", "groups");
     let found = found(format!("{groups} of products of `{stage}` cannot stay under way: {}", all.join(", ")))
-        .note("each group reads a slot of its own until it is over, and the role that copies fills another one meanwhile");
+        .note("a group reads its slot until it is over, and the role that copies fills another one meanwhile");
     let names: Vec<String> = rings.iter().map(|ring| format!("`{}`", ring.of)).collect();
     let help = format!("give {} `ring({least})` or more, or let fewer groups stay under way", names.join(" and "));
     let written: Option<Vec<_>> = rings.iter().map(|ring| Some((ring.slots?, least.to_string()))).collect();

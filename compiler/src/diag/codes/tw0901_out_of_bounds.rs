@@ -93,6 +93,9 @@ pub struct OutOfBounds {
     pub extent: (String, String),
     /// The extreme that the index reaches, where it has a simple form: `W + 2`, and whether it is the largest value.
     pub reach: Option<(String, bool)>,
+    /// Of a read under a condition that was to keep it inside: whether it is past the end in the failing case, or
+    /// before the first index.
+    pub past: Option<bool>,
     /// The smallest failing case and the element that it reads, `x[0, 3]`; without one, the read is undecided.
     pub witness: Option<(Witness, String)>,
     /// Facts that make the read right, proved to.
@@ -127,6 +130,10 @@ impl IntoDiagnostic for OutOfBounds {
         let code = if refuted { Code::TW0901 } else { Code::TW0902 };
         let what = if self.is_intermediate { "it ends with this domain" } else { "its shape" };
         let mut diagnostic = Diagnostic::new(code, self.span, title).label(self.declared, what);
+        let narrower = self.past.filter(|_| facts.is_empty()).map(|up| match up {
+            true => format!("{index} < {end}"),
+            false => format!("{index} >= {first}"),
+        });
         if let Some((witness, element)) = witness {
             diagnostic = diagnostic.counterexample(witness.sentence(&format!("reads {element}")));
         } else {
@@ -146,10 +153,14 @@ impl IntoDiagnostic for OutOfBounds {
         if !alone {
             return diagnostic.help(format!("say at each what is read outside: `{read} or {zero}`"));
         }
-        diagnostic.replace(
+        let diagnostic = diagnostic.replace(
             self.span,
             format!("{read} or {zero}"),
             format!("say what is read outside: `{read} or {zero}`"),
-        )
+        );
+        match narrower {
+            Some(condition) => diagnostic.help(format!("or narrow the condition, so that `{condition}` holds where it reads")),
+            None => diagnostic,
+        }
     }
 }

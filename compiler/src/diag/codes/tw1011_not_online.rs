@@ -1,7 +1,7 @@
 //! TW1011: an `online sum` without a correction.
 
 use tilewright_kernel::algorithm::Reduction;
-use tilewright_kernel::online::Why;
+use tilewright_kernel::online::{Outside, Why};
 
 use crate::diag::{Code, Diagnostic, IntoDiagnostic};
 use crate::source::Span;
@@ -14,15 +14,21 @@ row! {
     ///   same `u`, over the same range, where `y` does not depend on `m`. Partial sums are multiplied by one factor,
     ///   which is at most 1, so that none overflows. The argument may be scaled by a positive literal, and with `min`
     ///   it is `exp(m[i] - u)`. `approx::exp` is an exponential, too;
-    /// - after `m[i] = max(|j| abs(x))`: `online sum(|j| (x / m[i]) * (x / m[i]) * y)`, with any number of quotients;
+    /// - after `m[i] = max(|j| abs(x))`: `online sum(|j| (x / m[i]) * (x / m[i]) * y)`, with any number of quotients,
+    ///   or of their magnitudes, as in `pow(abs(x / m[i]), 3)`;
     /// - after `mu[i] = sum(|j| u) / N as f32`, where `N` is the number of terms: `online sum(|j| (u - mu[i]) * (u -
     ///   mu[i]))`;
+    /// - after `mu[i] = sum(|j| w * x) / sum(|j| w)`: `online sum(|j| w * ((x - mu[i]) * (x - mu[i])))`, where `w` is
+    ///   not negative, as one sees: `abs(…)`, `max(…, 0.0)`, a square, an exponential, what is unsigned;
     /// - both of `f32` or both of `f64`. A sum of exponentials may have more axes.
     ///
     /// `online dot` is the same for a product: one factor is such an exponential, or one that is rounded to the type of
     /// a factor, itself or multiplied by a literal before.
     ///
     /// What the term is made of may stand in equations of its own.
+    ///
+    /// Terms that separate have a correction as well, which is not computed, since what depends on `m` can stand
+    /// outside of the reduction: `sum(|j| x - m[i])`, `sum(|j| log(x / m[i]))`, and products.
     ///
     /// ## Wrong
     ///
@@ -86,6 +92,12 @@ pub enum ChainProblem {
     Beside,
     /// There is a correction, but the term is no square of the difference from the mean.
     Square,
+    /// There is a correction if no weight is negative.
+    Negative,
+    /// It follows a mean with other weights than the sums beside it.
+    Divided,
+    /// There is a correction, and what depends on the earlier one can be taken out.
+    Outside(Outside),
     /// The exponential's argument is not that of the extreme.
     Other,
     /// The exponential may be larger than 1.
@@ -117,7 +129,7 @@ impl ChainProblem {
         let square = "write the term as `(u - mean) * (u - mean)`, where `mean` is the sum of `u` over the number of its terms; factors stand outside of the sum";
         match self {
             Self::NotExtreme => diagnostic.note(format!(
-                "{m} is not a `max`, `min` or `sum` alone, nor a sum divided by the number of its terms"
+                "{m} is not a `max`, `min` or `sum` alone, nor a sum divided by the number of its terms or by the sum of their weights"
             )),
             Self::NotSum => diagnostic
                 .note(format!("`{later}` is not a sum alone, nor what is taken where {m} is"))
@@ -145,7 +157,7 @@ impl ChainProblem {
                 .help(format!("give a reduction that does not read {m} an equation of its own")),
             Self::TooLarge => diagnostic.note("the term is too large, with all that it inlines"),
             Self::Obstacle(why, apart) => {
-                let of_mean = matches!(why, Why::Shift | Why::Beside | Why::Curved);
+                let of_mean = matches!(why, Why::Shift | Why::Beside | Why::Curved | Why::Weight);
                 let text = match of_mean {
                     true => format!(
                         "where {m} changes, what the sum becomes must follow from it and the number of its terms; this part {}",
@@ -175,6 +187,21 @@ impl ChainProblem {
             Self::Square => diagnostic
                 .note(format!("there is a correction where {m} changes, but not of a kind that is computed"))
                 .help(square),
+            Self::Negative => diagnostic
+                .note("this weight may be negative: weights that add up to 0 on the way, as those of 1, -1 and 2 do, have no mean there")
+                .help("write a weight that is not: `abs(w)`, `max(w, 0.0)`, `if mask { 1.0 } else { 0.0 }`"),
+            Self::Divided => diagnostic
+                .note(format!("it follows {m} divided by another sum, or number of terms, than what is named before it"))
+                .help("give each mean a sum of its own"),
+            Self::Outside(Outside::Sum) => diagnostic
+                .note(format!("where {m} changes, each term changes by the same number, so that nothing is gained by one pass"))
+                .help(format!("take what depends on {m} alone out of the sum, and add it after that, times the number of terms: `sum(|j| u) - m[i] * N as f32` for `online sum(|j| u - m[i])`")),
+            Self::Outside(Outside::Logarithm) => diagnostic
+                .note(format!("where {m} changes, each term changes by the same number; but what {m} is at first may have no logarithm, and NaN or infinity plus a number is no other one"))
+                .help(format!("take the logarithm of {m} out of the sum: `sum(|j| log(u)) - log(m[i]) * N as f32` for `online sum(|j| log(u / m[i]))`")),
+            Self::Outside(Outside::Product) => diagnostic
+                .note(format!("where {m} changes, a product of n terms changes by the n-th power of a factor: its error grows with n for each change, and it may be infinite or 0 where the product is neither"))
+                .help(format!("take what depends on {m} out of the product: `prod(|j| u)`, and the power after that")),
             Self::Beside => diagnostic
                 .note("it stands beside a sum with more axes, which follows block by block: there, only sums of exponentials do")
                 .help("give it a pass of its own"),

@@ -27,7 +27,7 @@ impl Cut<'_> {
                             _ => Reduction::Max,
                         };
                         let read = self.read((of_block, 0), &[&places[..], &[block]].concat());
-                        return Ok(Build::new(self.algorithm(), ty, op).safe(&[read]));
+                        return Ok(Build::new(self.algorithm(), ty, op, None).safe(&[read]));
                     }
                     Source::Equation { equation, .. }
                         if self.mask.as_ref().is_some_and(|mask| mask.scores == equation) && or.is_none() =>

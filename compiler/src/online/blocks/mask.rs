@@ -62,7 +62,7 @@ impl Cut<'_> {
         let at: Vec<IndexId> = env.iter().map(|e| e.1).collect();
         let score = self.read((scores, 0), &at);
         let ty = self.program.algorithm.types[score as usize];
-        let none = Build::new(self.algorithm(), ty, op).identity;
+        let none = Build::new(self.algorithm(), ty, op, None).identity;
         let value = push(self.algorithm(), Value::Select(inside, score, none), ty);
         let name = format!("{}$m", crate::online::name(self.program, scores));
         let masked = self.equation(&axes, vec![(name, value)]);

@@ -377,12 +377,13 @@ impl Cut<'_> {
         };
         let inner = self.of.inner.text.clone();
         let (axes, value) = self.of_block(extreme, &inner, Order::Free)?;
-        self.of_block = self.equation(&axes, vec![(format!("{name}$b"), value)]);
+        self.of_block = self.equation(&axes, vec![(format!("{name}{}", super::OF_BLOCK), value)]);
         let mut of_blocks = Vec::new();
         for (later, _) in chains {
             let own = super::name(self.program, *later);
             let sum = components(&self.program.algorithm, *later)[0].value;
-            let (mut order, mut inner, mut of_block) = (Order::Free, inner.clone(), format!("{own}$b"));
+            let (mut order, mut inner, mut of_block) =
+                (Order::Free, inner.clone(), format!("{own}{}", super::OF_BLOCK));
             if let Value::Reduce { order: Order::Dot { operands, promote, .. }, .. } =
                 self.program.algorithm.values[sum as usize]
             {
@@ -423,7 +424,7 @@ impl Cut<'_> {
             reads.push(self.read((*of_block, 0), &places));
         }
         let list = self.list(&[block]);
-        let mut b = Build::new(self.algorithm(), ty, op);
+        let mut b = Build::new(self.algorithm(), ty, op, None);
         let mut followers = Vec::new();
         for ((_, chain), read) in chains.iter().zip(&reads) {
             let mut follower = b.follower(chain);

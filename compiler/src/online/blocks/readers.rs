@@ -44,7 +44,7 @@ impl Cut<'_> {
             let extreme = self.read((folded, 0), &at);
             let chains = self.chains;
             let rule = &chains[usize::from(component) - 1].1.rule;
-            value = Build::new(self.algorithm(), ty, op).result(rule, (extreme, value), range);
+            value = Build::new(self.algorithm(), ty, op, None).result(rule, (extreme, value), range);
         }
         let of = component.checked_sub(1).map_or(self.extreme, |n| self.chains[usize::from(n)].0);
         let name = format!("{}$r", crate::online::name(self.program, of));

@@ -1589,3 +1589,31 @@ fn one_mistake_gives_one_message() {
     let program = accepted(&kernel("(x: f32[N]) -> (y: f32[N])", "y[i] = x[i];"));
     assert_eq!(program.statements.len(), 1);
 }
+
+/// What is said of computed indices on the left, against the iterations of a cube: those that are named mean the same
+/// element, and where an equation by elements is proposed no two do.
+#[test]
+fn computed_indices_are_judged_as_counting_does() {
+    let mut said = [0; 3];
+    for number in 0..2401_i64 {
+        let [a, b, c, d] = [1, 7, 49, 343].map(|unit| number / unit % 7 - 3);
+        let index = |i: i64, k: i64| [a * i + b * k + 1, c * i + d * k];
+        let text = refused(&kernel(
+            "(inout y: f32[M, N], x: f32[N, N])",
+            &format!("y[{a} * i + {b} * k + N + 1, {c} * i + {d} * k] = x[i, k];"),
+        ));
+        assert!(text.contains("error[TW0009]: the indices on the left of an equation are distinct axes"), "{text}");
+        let points = || (0..4).flat_map(|i| (0..4).map(move |k| (i, k)));
+        let meet = points().any(|p| points().any(|q| p < q && index(p.0, p.1) == index(q.0, q.1)));
+        if let Some((_, rest)) = text.split_once("counterexample = ").or_else(|| text.split_once("counterexample: ")) {
+            let values: Vec<i64> = rest.split(['=', ' ', ',']).filter_map(|word| word.parse().ok()).take(4).collect();
+            let [i, k, j, l] = values[..] else { panic!("{text}") };
+            assert!((i, k) != (j, l) && index(i, k) == index(j, l), "{text}");
+            said[0] += 1;
+        } else {
+            said[if text.contains("in the place of") { 1 } else { 2 }] += 1;
+            assert!(!meet, "{text}");
+        }
+    }
+    assert!(said.iter().all(|count| *count > 50), "{said:?}");
+}

@@ -286,14 +286,6 @@ fn habits_from_rust() {
               |           ^
               = explain: TW0009
 
-            error[TW0009]: the indices on the left of an equation are distinct axes
-             --> k.rs:9:3
-              |
-            9 | y[i + 1] = x[i];
-              |   ^
-              = help: shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`
-              = explain: TW0009
-
         "#]],
     );
     check(
@@ -511,22 +503,6 @@ fn left_hand_sides() {
     check_body(
         "y[0] = 1; y[p[i]] = 2; y[i * 2] = 3; y[] = ; y[i,,] = 1; (y, z) = 4;",
         expect![[r#"
-            error[TW0009]: the indices on the left of an equation are distinct axes
-             --> k.rs:2:3
-              |
-            2 | y[0] = 1; y[p[i]] = 2; y[i * 2] = 3; y[] = ; y[i,,] = 1; (y, z) = 4;
-              |   ^
-              = help: shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`
-              = explain: TW0009
-
-            error[TW0009]: the indices on the left of an equation are distinct axes
-             --> k.rs:2:26
-              |
-            2 | y[0] = 1; y[p[i]] = 2; y[i * 2] = 3; y[] = ; y[i,,] = 1; (y, z) = 4;
-              |                          ^
-              = help: shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`
-              = explain: TW0009
-
             error[TW0001]: expected an expression, found `;`
              --> k.rs:2:44
               |

@@ -240,6 +240,7 @@ impl<'a> Lowering<'a> {
         kernel.static_shared = self.shared.dense() as u32;
         kernel.shared_spread = self.shared.spread as u32;
         kernel.shared_gaps = self.shared.gaps;
+        kernel.shared_spreads = self.shared.spreads;
         kernel.shared_variables = self.shared.named;
         kernel.local_bytes = self.local.next as u32;
         kernel.local_variables = self.local.named;

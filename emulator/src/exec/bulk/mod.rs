@@ -233,11 +233,7 @@ impl Warp {
             let token = Token { agent, number: NEVER };
             (token, token, 0)
         };
-        let number = env.trace.as_mut().map_or(0, |trace| {
-            let bytes = if store { &read } else { &written };
-            let base = u64::from(issue.owner) * env.cx.stride();
-            trace.issue(issuer.warp, (store, issue.owner, bytes.start - base..bytes.end - base))
-        });
+        let number = env.trace_issued((issuer.warp, issue.owner), store, if store { &read } else { &written });
         let index = env.bulk.push(Flight {
             issuer,
             way: issue.way(),

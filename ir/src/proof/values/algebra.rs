@@ -21,6 +21,8 @@
 //! modulo p·q. Exponentials are found in the code by their definition, all of which is evaluated as ever: only its
 //! result is replaced. What is equal by the laws of a ring with an exponential is equal there, and other things by
 //! chance, of about 2⁻³⁰.
+//! Where magnitudes stand beside one, |a·b| = |a|·|b| as well: a term is negative if its number below p is no square,
+//! which just one of it and its opposite is, since p is 3 modulo 4. Exponentials are squares.
 //! Two terms that are not equal by these rules are the same number with a chance of about 2⁻⁶⁰.
 
 use std::cell::RefCell;
@@ -28,7 +30,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, Binary, Compare, Order, Reduction, Value};
+use tilewright_kernel::algorithm::{Algorithm, Binary, Compare, Order, Reduction, Unary, Value};
 use tilewright_kernel::format::Format;
 
 use crate::kernel_ir::UnaryOp;
@@ -56,12 +58,14 @@ pub(in crate::proof) struct Freedom {
     pub merge: bool,
     /// Corrections of sums: exp(a)·exp(b) = exp(a + b).
     pub online: bool,
+    /// Corrections of sums of magnitudes: |a|·|b| = |a·b|.
+    pub signs: bool,
 }
 
 impl Freedom {
     /// Of everything that the algorithm computes.
     pub fn of(algorithm: &Algorithm) -> Self {
-        let mut found = Self::default();
+        let (mut found, mut has_magnitudes) = (Self::default(), false);
         for value in algorithm.values.iter() {
             match *value {
                 Value::Reduce { op, order, body, .. } if algorithm.types[body as usize].is_float() => {
@@ -70,6 +74,7 @@ impl Freedom {
                     found.online |= order.is_online();
                     found.merge |= order.is_online();
                 }
+                Value::Unary(Unary::Abs, a) => has_magnitudes |= algorithm.types[a as usize].is_float(),
                 Value::Scatter { op: Reduction::Sum, term, .. } => {
                     found.add |= algorithm.types[term as usize].is_float();
                 }
@@ -79,6 +84,7 @@ impl Freedom {
                 _ => {}
             }
         }
+        found.signs = found.online && has_magnitudes;
         found
     }
 
@@ -236,7 +242,12 @@ impl Algebra {
         let other = self.negated(term);
         let (least, is_other) = (term.min(other), other < term);
         let hash = mix([Tag::Drawn as u64, least as u64, 0, 0]);
-        let (fraction, exponent, sign) = (hash & 0x7F_FFFF, 1 + (hash >> 23) % 253, (hash >> 40 & 1 == 1) != is_other);
+        let (fraction, exponent) = (hash & 0x7F_FFFF, 1 + (hash >> 23) % 253);
+        let sign = match self.freedom.signs.then(|| pairs::character(term)) {
+            Some(1) => false,
+            Some(-1) => true,
+            _ => (hash >> 40 & 1 == 1) != is_other,
+        };
         let size = f64::from(f32::from_bits((exponent << 23 | fraction) as u32));
         if sign { -size } else { size }
     }
@@ -358,7 +369,7 @@ impl Algebra {
         if !ty.is_float() {
             return integers(op, ty, Some(a), Some(b));
         }
-        let Freedom { add, mul, merge, online } = self.freedom;
+        let Freedom { add, mul, merge, online, .. } = self.freedom;
         let modulus = self.modulus;
         if online && let Some(found) = self.beside_the_ring(op, ty, a, b) {
             return found;

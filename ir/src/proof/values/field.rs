@@ -40,6 +40,24 @@ pub(super) mod pairs {
     /// The modulus: nearly 2⁶¹.
     pub(in super::super) const MODULUS: u64 = P * Q;
 
+    /// Whether the first number of a pair is a square, 1, or none, −1; 0 of 0. Of a product it is the product: Jacobi's
+    /// symbol of it and p.
+    pub(in super::super) fn character(pair: i64) -> i32 {
+        let (mut a, mut n, mut found) = (pair.unsigned_abs() % P, P, 1);
+        while a != 0 {
+            let twos = a.trailing_zeros();
+            a >>= twos;
+            if twos % 2 == 1 && matches!(n % 8, 3 | 5) {
+                found = -found;
+            }
+            if a % 4 == 3 && n % 4 == 3 {
+                found = -found;
+            }
+            (a, n) = (n % a, a);
+        }
+        if n == 1 { found } else { 0 }
+    }
+
     /// A homomorphism from addition to multiplication: the pair (·, x) becomes (baseˣ, 1). Squares of other numbers
     /// than 0 and 1 have powers that repeat after q, and not before.
     pub(in super::super) fn power(base: u64, x: i64) -> i64 {

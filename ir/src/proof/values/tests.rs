@@ -7,8 +7,8 @@ use super::algebra::{Algebra, Freedom};
 use crate::kernel_ir::UnaryOp;
 
 /// Of a kernel without reductions, and of one with a sum in any order.
-const ROUNDED: Freedom = Freedom { add: false, mul: false, merge: false, online: false };
-const SUMMED: Freedom = Freedom { add: true, mul: false, merge: false, online: false };
+const ROUNDED: Freedom = Freedom { add: false, mul: false, merge: false, online: false, signs: false };
+const SUMMED: Freedom = Freedom { add: true, mul: false, merge: false, online: false, signs: false };
 
 /// Some terms: elements of a tensor.
 fn terms(algebra: &Algebra) -> Vec<i64> {
@@ -91,7 +91,35 @@ fn terms_have_an_order_bits_and_a_type() {
 }
 
 /// Of a kernel with an online sum.
-const ONLINE: Freedom = Freedom { add: true, mul: false, merge: true, online: true };
+const ONLINE: Freedom = Freedom { add: true, mul: false, merge: true, online: true, signs: false };
+
+#[test]
+fn magnitudes_are_homomorphisms_beside_an_online_sum() {
+    for signs in [true, false] {
+        let algebra = Algebra::new(Freedom { signs, ..ONLINE }, 1, 8);
+        let op = |op, a, b| algebra.binary(op, F32, a, b).expect("known");
+        let unary = |op, a| algebra.unary(op, F32, a).expect("known");
+        let (size, negated) = (|a| unary(UnaryOp::Abs, a), |a| unary(UnaryOp::Neg, a));
+        let all: Vec<i64> = (0..40).map(|at| algebra.element(3, at, F32)).collect();
+        let (mut alike, mut negative, mut added) = (0, 0, 0);
+        for &a in &all {
+            assert_eq!((size(a), size(size(a))), (size(negated(a)), size(a)));
+            assert!(!algebra.compare(Compare::Lt, F32, size(a), 0) && algebra.compare(Compare::Gt, F32, size(a), 0));
+            negative += u32::from(size(a) != a);
+            let exponential = super::math::exp(&algebra, F32, a).expect("known");
+            assert!(!signs || size(exponential) == exponential);
+            for &b in &all {
+                let [of_both, both] = [size(op(Binary::Mul, a, b)), op(Binary::Mul, size(a), size(b))];
+                let [of_ratio, ratio] = [size(op(Binary::Div, a, b)), op(Binary::Div, size(a), size(b))];
+                assert!(!signs || (of_both, of_ratio) == (both, ratio));
+                alike += u32::from(of_both == both);
+                added += u32::from(size(op(Binary::Add, a, b)) == op(Binary::Add, size(a), size(b)));
+            }
+        }
+        assert!((8..32).contains(&negative), "{negative}");
+        assert!((signs || alike < 1200) && added < 800, "{alike} {added}");
+    }
+}
 
 #[test]
 fn exponentials_are_homomorphisms_where_sums_are_corrected() {

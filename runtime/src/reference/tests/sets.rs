@@ -141,7 +141,7 @@ fn accumulate_through(
     terms: &Column,
 ) -> Column {
     let mut accumulator = Accumulator::new(op, order, (None, additions), element, 1).unwrap();
-    let all = Terms { column: terms, sizes: None, weights: None };
+    let all = Terms { column: terms, sizes: None, weights: None, spread: None };
     accumulator.take(all, Along::Terms, terms.len(), 0, None);
     accumulator.finish().unwrap()
 }
@@ -383,7 +383,7 @@ fn dot_of_two(operands: [ElementType; 2], promote: Option<u32>, factors: &[(f64,
     let sizes: Vec<f64> = factors.iter().map(|(x, y)| size(0, *x) * size(1, *y)).collect();
     let order = Order::Dot { operands, promote, online: false };
     let mut accumulator = Accumulator::new(Reduction::Sum, order, (None, None), ElementType::F32, 1).unwrap();
-    let terms = Terms { column: &terms, sizes: Some(&sizes), weights: None };
+    let terms = Terms { column: &terms, sizes: Some(&sizes), weights: None, spread: None };
     accumulator.take(terms, Along::Terms, sizes.len(), 0, None);
     accumulator.finish().unwrap().interval(0)
 }
