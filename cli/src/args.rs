@@ -242,8 +242,8 @@ Examples:
     New {
         /// The folder, whose name is that of the crate; it must not be there yet.
         folder: String,
-        /// Depend on the crate `tilewright` in this folder, instead of the one of the registry. Relative to the new
-        /// crate, or absolute.
+        /// Depend on the crate `tilewright` in this folder, or in a clone of its repository, instead of the one of the
+        /// registry. Relative to the new crate, or to the present folder, or absolute.
         #[arg(long, value_name = "FOLDER")]
         tilewright: Option<String>,
     },

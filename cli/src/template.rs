@@ -1,6 +1,6 @@
 //! `tilewright new`: a crate with a kernel, a test, and the profiles that make it quick to work with.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::{Output, Status};
 
@@ -71,8 +71,8 @@ fn main() -> tilewright::Result<()> {
 }
 "#;
 
-/// Makes a crate in a folder that is not there yet. `tilewright` is the folder of that crate, if it is not to come from
-/// the registry.
+/// Makes a crate in a folder that is not there yet. `tilewright` is the folder of that crate, or of its repository, if
+/// it is not to come from the registry.
 pub fn new(folder: &str, tilewright: Option<&str>) -> Output {
     let path = Path::new(folder);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -82,7 +82,11 @@ pub fn new(folder: &str, tilewright: Option<&str>) -> Output {
     if path.exists() {
         return Output::usage(format!("{folder} is there already"));
     }
-    let files = files(name, tilewright);
+    let dependency = match tilewright.map(|given| found(path, given)).transpose() {
+        Ok(dependency) => dependency,
+        Err(message) => return Output::usage(message),
+    };
+    let files = files(name, dependency.as_deref());
     for (file, text) in &files {
         let file = path.join(file);
         let written = file.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&file, text));
@@ -93,6 +97,41 @@ pub fn new(folder: &str, tilewright: Option<&str>) -> Output {
     let list: String = files.iter().map(|(file, _)| format!("    {folder}/{file}\n")).collect();
     let text = format!("{list}next: `cd {folder}`, then `cargo test` and `cargo run`\n");
     Output { text, errors: String::new(), status: Status::Good }
+}
+
+/// The folder of the crate `tilewright` as the manifest in `folder` has it: as it is given, if that is right from the
+/// new crate; from here, as shells mean it, it is made absolute.
+fn found(folder: &Path, given: &str) -> Result<String, String> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
+    let bases = [absolute(folder)?, absolute(Path::new("."))?];
+    for (n, base) in bases.iter().enumerate() {
+        for place in [PathBuf::from(given), Path::new(given).join("runtime")] {
+            let at = joined(base, &place);
+            if is_tilewright(&at) {
+                return Ok(if n == 0 { place } else { at }.display().to_string());
+            }
+        }
+    }
+    let [first, second] = bases.map(|base| joined(&base, Path::new(given)).display().to_string());
+    Err(format!("the crate `tilewright` is neither in {first} nor in {second}"))
+}
+
+/// A path from a folder that need not be there.
+fn joined(base: &Path, path: &Path) -> PathBuf {
+    let mut all = base.to_path_buf();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(all.pop()),
+            Component::CurDir => {}
+            other => all.push(other),
+        }
+    }
+    all
+}
+
+fn is_tilewright(folder: &Path) -> bool {
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
+    manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == "name = \"tilewright\""))
 }
 
 fn is_name(name: &str) -> bool {

@@ -708,16 +708,30 @@ fn fixes_are_shown_and_then_done() {
 
 #[test]
 fn a_new_crate_is_written_once() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("new-crate");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("new").join("new-crate");
     let _ = std::fs::remove_dir_all(&folder);
     let folder = folder.to_str().expect("UTF-8");
-    let (code, out, _) = tilewright(&["new", folder, "--tilewright", "../runtime"]);
+    // The folder from here, in which these tests run, or the one of the repository.
+    let (code, _, err) = tilewright(&["new", folder, "--tilewright", "../runtime"]);
+    assert!(code == 2 && err.contains("neither in") && err.contains("/cli/tests/runtime\n"), "{code}\n{err}");
+    let (code, out, _) = tilewright(&["new", folder, "--tilewright", "../../.."]);
     assert!(code == 0 && out.contains("Cargo.toml") && out.contains("cargo test"), "{code}\n{out}");
+    let manifest = std::fs::read_to_string(PathBuf::from(folder).join("Cargo.toml")).expect("it is written");
+    let runtime = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("runtime");
+    assert!(manifest.contains(&format!("tilewright = {{ path = {runtime:?} }}")), "{manifest}");
     let (code, out, _) = tilewright(&["check", &format!("{folder}/src/lib.rs")]);
     assert!(code == 0 && out.contains("0 errors, 0 warnings"), "{code}\n{out}");
     let (code, _, err) = tilewright(&["new", folder]);
     assert!(code == 2 && err.contains("is there already"), "{code}\n{err}");
     assert_eq!(tilewright(&["new", "2d"]).0, 2);
+    // Right from the new crate: it stays as it is given.
+    let beside = PathBuf::from(folder).with_file_name("tilewright-beside").join("runtime");
+    std::fs::create_dir_all(&beside).expect("a folder");
+    std::fs::write(beside.join("Cargo.toml"), "[package]\nname = \"tilewright\"\n").expect("it is written");
+    std::fs::remove_dir_all(folder).expect("it was there");
+    assert_eq!(tilewright(&["new", folder, "--tilewright", "../tilewright-beside/runtime"]).0, 0);
+    let manifest = std::fs::read_to_string(PathBuf::from(folder).join("Cargo.toml")).expect("it is written");
+    assert!(manifest.contains("tilewright = { path = \"../tilewright-beside/runtime\" }"), "{manifest}");
 }
 
 #[test]
