@@ -1,10 +1,10 @@
 //! `--data x=-1..1`: which numbers a tensor gets in the place of those that are drawn by itself.
 //!
-//! **Property.** Every number lies in the range that was given, in the type of the tensor, and the same seed gives the
-//! same numbers on every machine. **Formula.** A number of a range is drawn evenly: of integers any but the end, of
-//! floats rounded to the type. `normal` is the sum of twelve numbers from −1/2 to 1/2, times the deviation: its
-//! variance is 1, and no function of a library is asked, which machines compute differently. **Approximation.** So it
-//! has no number beyond six deviations.
+//! **Property.** Every number lies in the range that was given, a float as rounded to the type of the tensor, as the
+//! ends are; and the same seed gives the same numbers on every machine. **Formula.** A number of a range is drawn
+//! evenly: of integers any but the end. `normal` is the sum of twelve numbers from −1/2 to 1/2, times the deviation:
+//! its variance is 1, and no function of a library is asked, which machines compute differently. **Approximation.** So
+//! it has no number beyond six deviations.
 
 use std::fmt;
 
@@ -147,7 +147,11 @@ impl Data {
                     let below = random.below(u64::try_from(to - from).unwrap_or(u64::MAX));
                     (from + i128::from(below)) as u64
                 }
-                Numbers::Real { from, to } => float(from + (to - from) * random.part()),
+                Numbers::Real { from, to } => {
+                    // The length of the range may be no number.
+                    let part = random.part();
+                    float((from * (1.0 - part) + to * part).clamp(from, to))
+                }
                 Numbers::Normal { deviation } => {
                     float(deviation * ((0..12).map(|_| random.part()).sum::<f64>() - SPREAD))
                 }
@@ -201,6 +205,8 @@ mod tests {
             assert!(all.iter().all(|x| (-3.0..=5.0).contains(x)), "{element}");
             assert!(all.iter().any(|x| *x < -2.7) && all.iter().any(|x| *x > 4.7), "{element}");
         }
+        let widest = drawn(ElementType::F64, "-1.7e308..1.7e308", 100);
+        assert!(widest.iter().all(|x| x.is_finite()) && widest.iter().any(|x| *x < 0.0), "{widest:?}");
     }
 
     /// The mean and the variance of many are near those that were asked for.

@@ -2,16 +2,12 @@
 //! kernel runs for awkward sizes under several seeds, through the separate checker at all its entry points, and gives
 //! what `reference()` does; rows far from 0, constant ones, and rows with infinities and NaN do, too.
 
-use super::online::{read, tensor};
+use super::online::{BY_GRID, WARPS, read, tensor};
 use crate::support::{finished, tried};
 use tilewright::__private::{Arg, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
-
-/// A warp for each row.
-const WARPS: &str =
-    "split j by 128 -> jo, j1; split j1 by 32 -> v, t; bind i: warp; bind t: thread; reduce t; unroll v;";
 
 /// Mean and sum of squares of rows.
 fn statistics(ty: &str, ops: &str, more: &str) -> String {
@@ -95,13 +91,7 @@ fn ways_to_run_the_terms() {
             .replace("schedule mean {", "schedule mean by math {")
             .replace("at mean.ib {", "at mean.ib by math {"),
         // Blocks of the grid share the terms, and merge what they have.
-        statistics(
-            "f32",
-            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; bind t: thread; \
-            reduce t; reduce jb by grid;",
-            "",
-        )
-        .replace("threads(128)", "threads(32)"),
+        statistics("f32", BY_GRID, "").replace("threads(128)", "threads(32)"),
     ];
     for source in cases {
         let sizes = if source.contains("N % 4") { &[&[1, 4][..], &[3, 128], &[6, 132], &[0, 8]][..] } else { SIZES };
@@ -129,13 +119,7 @@ fn weights_of_the_terms() {
             "-> (mean: f32[M], all: f32[M], m2: f32[M]) {",
             "-> (mean: f32[M], all: f32[M], m2: f32[M]) where M >= 1 {",
         ),
-        weighted(
-            "f32",
-            size,
-            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; bind t: thread; \
-            reduce t; reduce jb by grid;",
-        )
-        .replace("threads(128)", "threads(32)"),
+        weighted("f32", size, BY_GRID).replace("threads(128)", "threads(32)"),
     ];
     for source in cases {
         let sizes = if source.contains("where M >= 1") { &SIZES[..4] } else { SIZES };

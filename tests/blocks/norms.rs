@@ -1,13 +1,10 @@
 //! Norms whose squares do not overflow: sums of quotients by the largest magnitude, in the pass that finds it.
 
-use super::online::{read, tensor};
+use super::online::{BY_GRID, WARPS, read, tensor};
 use crate::support::{finished, tried};
 use tilewright::__private::{Arg, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::{Device, EmulatorOptions};
-
-const WARPS: &str =
-    "split j by 128 -> jo, j1; split j1 by 32 -> v, t; bind i: warp; bind t: thread; reduce t; unroll v;";
 
 /// The largest magnitude of each row, and a sum of quotients by it.
 fn norm(ty: &str, term: &str, ops: &str) -> String {
@@ -37,13 +34,7 @@ fn ways_to_run_the_terms() {
         norm("f32", "pow(x[i, j] / m[i], 3) * w[i, j]", WARPS),
         norm("f32", "pow(abs(x[i, j] / m[i]), 3)", WARPS),
         norm("f64", "w[i, j] * abs(x[i, j] / m[i] * -pow(x[i, j] / m[i], 4))", WARPS),
-        norm(
-            "f32",
-            square,
-            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; bind t: thread; \
-            reduce t; reduce jb by grid;",
-        )
-        .replace("threads(128)", "threads(32)"),
+        norm("f32", square, BY_GRID).replace("threads(128)", "threads(32)"),
     ];
     for source in cases {
         tried(&source, SIZES, 2);

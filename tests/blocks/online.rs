@@ -16,8 +16,12 @@ fn accepted(source: &str) -> Compiled {
 }
 
 /// A warp for each row.
-const WARPS: &str =
+pub const WARPS: &str =
     "split j by 128 -> jo, j1; split j1 by 32 -> v, t; bind i: warp; bind t: thread; reduce t; unroll v;";
+
+/// Blocks of the grid share a row, each by a warp.
+pub const BY_GRID: &str = "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; \
+    bind t: thread; reduce t; reduce jb by grid;";
 
 /// Weighted sums of exponentials: type, extreme, argument of the exponential, and who does what.
 fn weighted(ty: &str, extreme: &str, exp: &str, ops: &str, more: &str) -> String {
@@ -77,15 +81,7 @@ fn ways_to_run_the_terms() {
             .replace("launch threads(128);", "launch roles { math: warpgroup, load: warp };")
             .replace("schedule l {", "schedule l by math {")
             .replace("at l.ib {", "at l.ib by math {"),
-        weighted(
-            "f32",
-            MAX,
-            EXP,
-            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; \
-            bind t: thread; reduce t; reduce jb by grid;",
-            "",
-        )
-        .replace("threads(128)", "threads(32)"),
+        weighted("f32", MAX, EXP, BY_GRID, "").replace("threads(128)", "threads(32)"),
     ];
     for source in cases {
         tried(&source, SIZES, 2);

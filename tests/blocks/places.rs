@@ -1,14 +1,11 @@
 //! What is taken where an extreme is, in the pass that finds it: the place of a maximum beside its value, sums and
 //! counts of what is there, the best column of a product that is never stored.
 
-use super::online::{read, tensor};
+use super::online::{BY_GRID, WARPS, read, tensor};
 use crate::support::{finished, runs, tried};
 use tilewright::__private::{Arg, launch, reference};
 use tilewright::kernel::ElementType;
 use tilewright::{Device, EmulatorOptions};
-
-const WARPS: &str =
-    "split j by 128 -> jo, j1; split j1 by 32 -> v, t; bind i: warp; bind t: thread; reduce t; unroll v;";
 
 /// The best of each row, and where it is.
 fn best(ty: &str, extreme: &str, search: &str, ops: &str, more: &str) -> String {
@@ -43,15 +40,7 @@ fn ways_to_run_the_terms() {
             "stage xs[i, j] = x in shared at m.jo ring(3) via cp_async { bind j: thread; }",
         ),
         // Blocks of the grid share the terms.
-        best(
-            "f32",
-            "max",
-            "argmax",
-            "split j by 64 -> jb, j1; split j1 by 32 -> jo, t; reorder jb, i, jo, t; bind jb: grid; bind t: thread; \
-            reduce t; reduce jb by grid;",
-            "",
-        )
-        .replace("threads(128)", "threads(32)"),
+        best("f32", "max", "argmax", BY_GRID, "").replace("threads(128)", "threads(32)"),
         // A place and a sum of exponentials follow one extreme.
         best("f32", "max", "argmax", WARPS, "")
             .replace("value[i] = m[i];", "l[i] = online sum(|j| exp(x[i, j] - m[i])); value[i] = m[i] + log(l[i]);")

@@ -503,6 +503,30 @@ fn several_groups_of_one_slot() {
     }
 }
 
+/// The last slot has terms for one group, and the others for two: nobody knows when theirs are over by counting groups.
+#[test]
+fn slots_of_more_and_fewer_groups_are_not_handed_back_late() {
+    let of = |range: &str| {
+        let source = by_halves(1, 3).replace("[M, K]", "[4, M, K]").replace("[N, K]", "[4, N, K]");
+        let source =
+            source.replace("dot(|k| a[m, k] * b[n, k])", &format!("dot(|r in {range}, k| a[r, m, k] * b[r, n, k])"));
+        let source =
+            source.replace("split k by 64, 32 -> ko, k1, ki", "split r by 2 -> ro, r1; split k by 64 -> ko, ki");
+        let source = source.replace("reorder ko, k1, m", "reorder ko, ro, r1, m").replace("at acc.ko", "at acc.ro");
+        source
+            .replace("sa[m, k]", "sa[r, m, k]")
+            .replace("layout [m, k]", "layout [r, m, k]")
+            .replace("sb[n, k]", "sb[r, n, k]")
+            .replace("layout [n, k]", "layout [r, n, k]")
+    };
+    refused(&of("0..3"), Code::TW0801, &["not the same in each iteration of `ro`"]);
+    let even = of("0..4");
+    runs(&even, &accepted(&even), &[&[70, 72, 40], &[1, 8, 8]], 1);
+    // What is refused is right if each group is awaited.
+    let waits = of("0..3").replace(" inflight(1)", "");
+    runs(&waits, &accepted(&waits), &[&[70, 72, 40]], 1);
+}
+
 /// Two groups for each slot: a slot that is handed back one iteration too early is noticed.
 #[test]
 fn what_stands_between_groups_of_one_slot_is_missed() {

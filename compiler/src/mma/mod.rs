@@ -203,8 +203,11 @@ fn product(
         let mut short: Vec<Ring> = ahead.iter().filter_map(short).collect();
         // Edits are in the order of the source.
         short.sort_by_key(|ring| ring.slots);
+        let uneven = ahead.iter().find_map(|ahead| if let Ahead::Uneven(leaf) = ahead { Some(*leaf) } else { None });
         let problem = if ahead.contains(&Ahead::Not) || ahead.iter().all(|ahead| *ahead == Ahead::Stays) {
             Some(ProductProblem::Alone(mma.inflight))
+        } else if let Some(leaf) = uneven {
+            Some(ProductProblem::Uneven(stage.domain.axes[leaf].name.clone()))
         } else {
             (!short.is_empty()).then_some(ProductProblem::Short(mma.inflight, short))
         };
@@ -239,8 +242,10 @@ fn operands(
 enum Ahead {
     /// Its copy stands around all loops of the stage, and stays till their end.
     Stays,
-    /// No other role fills them, or not at the loop around the products.
+    /// No other role fills them, or not at a loop around the products.
     Not,
+    /// One does, at this loop, whose iterations do not all start as many groups.
+    Uneven(AxisId),
     /// One would, but for slots that the groups read.
     Short(Ring),
     /// One does.
@@ -261,10 +266,11 @@ fn ahead((all, at): (&[Analysed], usize), mma: &Mma, operand: &Operand) -> Ahead
             (staged.role, staged.ring, staged.attach.leaf, copy.map(|copy| &copy.ast.clauses))
         }
     };
-    let behind = mma.iterations_under_way(stage, leaf).filter(|_| is_whole(&all[at], mma, leaf));
-    let Some(behind) = behind.filter(|_| role.is_some() && role != stage.role && stage.is_rolled(leaf)) else {
+    if role.is_none() || role == stage.role || !stage.is_rolled(leaf) {
         return Ahead::Not;
-    };
+    }
+    let behind = mma.iterations_under_way(stage, leaf).filter(|_| is_whole(&all[at], mma, leaf));
+    let Some(behind) = behind else { return Ahead::Uneven(leaf) };
     if ring > behind {
         return Ahead::Filled;
     }

@@ -138,12 +138,12 @@ impl Mma {
     pub fn iterations_under_way(&self, stage: &Stage, leaf: AxisId) -> Option<u32> {
         let serial = self.serial();
         let loops = stage.sequence().into_iter().skip_while(|other| *other != leaf);
-        let mut groups = 1i128;
+        let mut groups = 1u32;
         for inner in loops.skip(1).take_while(|leaf| !serial.contains(leaf)) {
-            groups = groups.saturating_mul(stage.domain.axes[inner].extent.as_constant()?.max(1));
+            let extent = stage.domain.axes[inner].extent.as_constant()?.max(1);
+            groups = groups.saturating_mul(u32::try_from(extent).unwrap_or(u32::MAX));
         }
-        let n = i128::from(self.inflight);
-        u32::try_from(n / groups + i128::from(n % groups != 0)).ok()
+        Some(self.inflight.div_ceil(groups))
     }
 
     /// The leaves that threads are told apart by.

@@ -489,8 +489,6 @@ struct Part {
 }
 
 impl Part {
-    const NOTHING: Self = Self { sum: 0.0, count: 0, squares: 0.0 };
-
     fn mean(self) -> f32 {
         self.sum / self.count as f32
     }
@@ -502,8 +500,12 @@ impl Part {
         let d = self.mean() - to;
         self.squares + self.count as f32 * (d * d)
     }
+}
 
-    /// A block of terms.
+impl Partial for Part {
+    type Term = f32;
+    const NOTHING: Self = Self { sum: 0.0, count: 0, squares: 0.0 };
+
     fn take(self, block: &[f32]) -> Self {
         let sum = block.iter().fold(self.sum, |sum, x| sum + x);
         let next = Self { sum, count: self.count + block.len() as u32, squares: 0.0 };
@@ -522,20 +524,28 @@ impl Part {
     }
 }
 
-/// A random order: blocks of terms, one after the other, and merges of such parts.
-fn reduced(data: &[f32], random: &mut Random) -> Part {
-    if data.len() < 4 || random.below(3) == 0 {
-        let mut part = Part::NOTHING;
-        let mut rest = data;
-        while !rest.is_empty() {
-            let count = 1 + random.below(rest.len().min(9) as u64) as usize;
-            part = part.take(&rest[..count]);
-            rest = &rest[count..];
+/// A part of a reduction: of some terms, as a kernel combines them.
+trait Partial: Copy {
+    type Term;
+    const NOTHING: Self;
+    /// With a block of terms.
+    fn take(self, block: &[Self::Term]) -> Self;
+    fn merge(self, other: Self) -> Self;
+
+    /// A random order: blocks of terms, one after the other, and merges of such parts.
+    fn reduced(data: &[Self::Term], random: &mut Random) -> Self {
+        if data.len() < 4 || random.below(3) == 0 {
+            let (mut part, mut rest) = (Self::NOTHING, data);
+            while !rest.is_empty() {
+                let count = 1 + random.below(rest.len().min(9) as u64) as usize;
+                part = part.take(&rest[..count]);
+                rest = &rest[count..];
+            }
+            return part;
         }
-        return part;
+        let cut = random.below(data.len() as u64 + 1) as usize;
+        Self::reduced(&data[..cut], random).merge(Self::reduced(&data[cut..], random))
     }
-    let cut = random.below(data.len() as u64 + 1) as usize;
-    reduced(&data[..cut], random).merge(reduced(&data[cut..], random))
 }
 
 /// Sums of weighted squares in `f32` as kernels compute them: the sum, that of the weights, the squares.
@@ -553,6 +563,11 @@ impl Weighted {
         let d = self.mean() - to;
         squares + if weights == 0.0 { 0.0 } else { weights * (d * d) }
     }
+}
+
+impl Partial for Weighted {
+    type Term = [f32; 2];
+    const NOTHING: Self = Self([0.0; 3]);
 
     fn take(self, block: &[[f32; 2]]) -> Self {
         let Self([sum, weights, _]) = self;
@@ -568,21 +583,6 @@ impl Weighted {
         let mut next = Self([a[0] + b[0], a[1] + b[1], 0.0]);
         next.0[2] = self.corrected(next.mean()) + other.corrected(next.mean());
         next
-    }
-
-    /// A random order.
-    fn reduced(data: &[[f32; 2]], random: &mut Random) -> Self {
-        if data.len() < 4 || random.below(3) == 0 {
-            let (mut part, mut rest) = (Self([0.0; 3]), data);
-            while !rest.is_empty() {
-                let count = 1 + random.below(rest.len().min(9) as u64) as usize;
-                part = part.take(&rest[..count]);
-                rest = &rest[count..];
-            }
-            return part;
-        }
-        let cut = random.below(data.len() as u64 + 1) as usize;
-        Self::reduced(&data[..cut], random).merge(Self::reduced(&data[cut..], random))
     }
 }
 
@@ -653,7 +653,7 @@ fn roundings_of_squares_are_bounded() {
             }
         };
         let data: Vec<f32> = (0..n).map(|_| draw()).collect();
-        let part = reduced(&data, &mut random);
+        let part = Part::reduced(&data, &mut random);
         let mean = f64::from(part.mean());
         let exact: f64 = data.iter().map(|x| (f64::from(*x) - mean) * (f64::from(*x) - mean)).sum();
         let magnitude: f64 = data.iter().map(|x| f64::from(x.abs())).sum();

@@ -111,6 +111,8 @@ pub enum ProductProblem {
     Inflight(u32, u32),
     /// So many groups are to stay under way where nothing is done meanwhile.
     Alone(u32),
+    /// Groups are to stay under way, and iterations of this loop, around which the slots are, start more or fewer.
+    Uneven(String),
     /// So many groups are to stay under way, and these rings have no other slot.
     Short(u32, Vec<Ring>),
     /// So many groups are to be a block behind.
@@ -218,7 +220,10 @@ impl IntoDiagnostic for NoSuchProduct {
                 .help(format!("write `inflight({most})`, or less: one is enough to start the next one before it ends")),
             ProductProblem::Alone(n) => found(format!("no group of products of `{stage}` can stay under way"))
                 .note("a slot is handed back when its group is over, in a later iteration: another role fills others meanwhile")
-                .help(format!("let another role copy both factors, in rings of {} or more at the loop around the products, or leave `inflight` out", u64::from(n) + 1)),
+                .help(format!("let another role copy both factors, in rings of {} or more at a loop around the products, or leave `inflight` out", u64::from(n) + 1)),
+            ProductProblem::Uneven(leaf) => found(format!("how many groups of products of `{stage}` read one slot is not the same in each iteration of `{leaf}`"))
+                .note("a slot is handed back when so many groups were started after those that read it")
+                .help(format!("let the loops inside `{leaf}` have all of their iterations, by a factor that divides; or leave `inflight` out")),
             ProductProblem::Short(n, rings) => short(found, &stage, n, &rings),
             ProductProblem::Blocks(n) => found(format!("{n} groups of products of `{stage}` cannot be under way"))
                 .note("it is a block behind: before its factor is computed again, its group is awaited")
