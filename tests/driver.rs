@@ -45,6 +45,25 @@ schedule! {
         schedule s { split i by 32 -> g, t; bind g: grid; bind t: thread; }
     }
 
+    #[allow(TW0491)]
+    /// y\[r, c\] = Σ x\[i, c\] over all i with p\[i\] = r
+    kernel Gathered(p: i32[N], x: u32[N, 3]) -> (y: u32[R, 3; ld, 1]) where ld >= 3 {
+        y[p[i], c] = sum(|i| x[i, c]);
+        schedule y { split i by 32 -> g, t; reorder g, t, c; bind g: grid; bind t: thread; }
+    }
+
+    /// The largest x\[i\] with p\[i\] = r
+    kernel Largest(p: u8[N], x: i64[N]) -> (y: i64[R]) {
+        y[p[i]] = max(|i| x[i]);
+        schedule y { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+
+    /// y\[p\[i\]\] = x\[i\], and 0 elsewhere
+    kernel Moved(p: i64[N], x: f32[N]) -> (y: f32[R]) {
+        y[p[i]] = only(|i| x[i]);
+        schedule y { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+
     /// z = 3 · x, by blocks that take several tiles
     kernel Tiles(x: f32[N]) -> (z: f32[N]) {
         z[i] = x[i] * 3.0;
@@ -516,6 +535,97 @@ tests! {
         drop((c, stream));
         device.synchronize().unwrap();
         assert_eq!(live()[..2], [0, 0]);
+    }
+
+    /// Each launch fills its output first, and nothing beside it: on streams, prepared, in graphs, and captured.
+    fn outputs_are_filled_before(EVERY) {
+        let device = gpu();
+        let stream = device.new_stream().unwrap();
+        // A part of rows of 8, of which the launches may touch three columns.
+        let mut all = Tensor::full(&device, 900_u32, [6, 8]).unwrap();
+        let p = Tensor::from_slice(&device, &[1, 3, 1, 77, -1], [5]).unwrap();
+        let x = Tensor::from_slice(&device, &(0..15).collect::<Vec<u32>>(), [5, 3]).unwrap();
+        let none = Tensor::from_slice(&device, &[0_i32; 0], [0]).unwrap();
+        let nothing = Tensor::from_slice(&device, &[0_u32; 0], [0, 3]).unwrap();
+        let rows = |sums: bool| -> Vec<u32> {
+            let of = |r: u32, c: u32| match (r, c) {
+                (1..5, 2..5) if sums && r == 2 => 6 + 2 * (c - 2),
+                (1..5, 2..5) if sums && r == 4 => 3 + c - 2,
+                (1..5, 2..5) => 0,
+                _ => 900,
+            };
+            (0..6).flat_map(|r| (0..8).map(move |c| of(r, c))).collect()
+        };
+        for on in [device.as_ref(), &stream, device.as_ref()] {
+            let mut y = all.view_mut().slice(0, 1..5).unwrap().slice(1, 2..5).unwrap();
+            Gathered { p: &p, x: &x, y: &mut y }.launch(on).unwrap();
+            Gathered { p: &p, x: &x, y: &mut y }.launch(on).unwrap();
+        }
+        assert_eq!(all.to_vec().unwrap(), rows(true));
+        // Without terms nothing is launched, and the output is what a sum of no terms is.
+        {
+            let mut y = all.view_mut().slice(0, 1..5).unwrap().slice(1, 2..5).unwrap();
+            Gathered { p: &none, x: &nothing, y: &mut y }.launch(&stream).unwrap();
+        }
+        assert_eq!(all.to_vec().unwrap(), rows(false));
+
+        // A number of 8 bytes that is no repetition; and what a graph launches anew each time.
+        let (bins, values) = (Tensor::from_slice(&device, &[2_u8, 2, 0], [3]).unwrap(), [-5_i64, -9, 7]);
+        let values = Tensor::from_slice(&device, &values, [3]).unwrap();
+        let mut best = Tensor::full(&device, 1_i64, [4]).unwrap();
+        let expected = [7, i64::MIN, -5, i64::MIN];
+        Largest { p: &bins, x: &values, y: &mut best }.launch(&device).unwrap();
+        assert_eq!(best.to_vec().unwrap(), expected);
+        let places = Tensor::from_slice(&device, &[3_i64, 0, -1, -1], [4]).unwrap();
+        let floats = Tensor::from_slice(&device, &[1.5_f32, 2.5, 3.5, 4.5], [4]).unwrap();
+        let mut moved = Tensor::full(&device, 9.0_f32, [5]).unwrap();
+        let no_bins = Tensor::from_slice(&device, &[0_u8; 0], [0]).unwrap();
+        let no_values = Tensor::from_slice(&device, &[0_i64; 0], [0]).unwrap();
+        let mut least = Tensor::full(&device, 3_i64, [2]).unwrap();
+        let launches = [
+            Largest { p: &bins, x: &values, y: &mut best }.prepare(&device).unwrap(),
+            Moved { p: &places, x: &floats, y: &mut moved }.prepare(&stream).unwrap(),
+            Multiply { a: 2.0, x: &mut moved }.prepare(&device).unwrap(),
+            Largest { p: &no_bins, x: &no_values, y: &mut least }.prepare(&device).unwrap(),
+        ];
+        let mut graph = Graph::new(&device, launches).unwrap();
+        for round in 0..3 {
+            best.copy_from_slice(&[round; 4]).unwrap();
+            moved.copy_from_slice(&[round as f32; 5]).unwrap();
+            least.copy_from_slice(&[round; 2]).unwrap();
+            graph.run(if round == 1 { &stream } else { device.as_ref() }).unwrap();
+            assert_eq!(best.to_vec().unwrap(), expected);
+            assert_eq!(moved.to_vec().unwrap(), [5.0, 0.0, 0.0, 3.0, 0.0]);
+            assert_eq!(least.to_vec().unwrap(), [i64::MIN; 2]);
+        }
+        drop(graph);
+
+        let context = CudaContext::new(0).unwrap();
+        let theirs = context.new_stream().unwrap();
+        let prepared = Moved { p: &places, x: &floats, y: &mut moved }.prepare(&device).unwrap();
+        let empty = Largest { p: &no_bins, x: &no_values, y: &mut least }.prepare(&device).unwrap();
+        device.synchronize().unwrap();
+        theirs.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
+        // SAFETY: both launches live until the graph is gone, and nothing else uses their tensors while it runs.
+        unsafe {
+            prepared.enqueue(theirs.cu_stream()).unwrap();
+            empty.enqueue(theirs.cu_stream()).unwrap();
+        }
+        let captured = theirs.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().expect("a graph");
+        for _ in 0..2 {
+            moved.copy_from_slice(&[8.0; 5]).unwrap();
+            least.copy_from_slice(&[8; 2]).unwrap();
+            captured.launch().unwrap();
+            theirs.synchronize().unwrap();
+            assert_eq!(moved.to_vec().unwrap(), [2.5, 0.0, 0.0, 1.5, 0.0]);
+            assert_eq!(least.to_vec().unwrap(), [i64::MIN; 2]);
+        }
+        // A GPU does not look at promises: one of the terms is there.
+        let twice = Tensor::from_slice(&device, &[2_i64, 2, -1, -1], [4]).unwrap();
+        Moved { p: &twice, x: &floats, y: &mut moved }.launch(&device).unwrap();
+        let found = moved.to_vec().unwrap();
+        assert!([1.5, 2.5].contains(&found[2]) && found[..2] == [0.0; 2] && found[3..] == [0.0; 2], "{found:?}");
+        assert!(Moved { p: &twice, x: &floats, y: &mut moved }.reference().is_err());
     }
 
     /// Launches and copies of ours between theirs, on their stream; ours on other streams wait for it.

@@ -134,9 +134,19 @@ pub fn each(
                 lock(&running).remove(&index);
             }
         };
+        // Where a case panics, the watch ends as well.
+        let _ended = Ended(&done);
         std::thread::scope(|inner| (0..workers).for_each(|_| drop(inner.spawn(work))));
-        done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Tells that nothing is to be watched any more, when it goes.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

@@ -92,6 +92,12 @@ fn reads_inferred_domain(kernel: &Kernel) -> bool {
     kernel.equations.iter().any(|e| any(&e.value, &guarded))
 }
 
+/// Whether a claim is told of an element of an intermediate whose domain is inferred.
+fn is_of_inferred_domain(kernel: &Kernel, claim: &str) -> bool {
+    let name = claim.split('[').next().unwrap_or_default();
+    kernel.parameter(name).is_none() && kernel.equation(name).is_some_and(|e| !e.domain_written)
+}
+
 /// Whether another equation reads what this one computes.
 fn is_read(kernel: &Kernel, equation: &crate::ast::Equation) -> bool {
     let reads = |e: &crate::ast::Equation, t: &String| e.value.to_string().contains(&format!("{t}["));
@@ -154,6 +160,9 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
         return Err(fail("witness-inadmissible", "the sizes do not satisfy the facts".to_owned(), Some(dims)));
     }
     let claim = claimed(&case, rest);
+    if is_of_inferred_domain(kernel, &claim) && matches!(case, Case::OutOfBounds(_)) {
+        return Ok(Verdict::Structural); // and so is which elements there are
+    }
     match interpret::find(kernel, &case, &dims, &|w| claim.starts_with(w.as_str())) {
         Ok(Some(_)) | Err(interpret::TooLarge) => {}
         Ok(None) => {

@@ -14,6 +14,7 @@
 //! | [`cases`] | many of them in parallel, and which one does not end |
 //! | [`shrink`] | the smallest kernel that still fails |
 //! | [`mutate`] | broken source text and broken PTX |
+//! | [`fuzz`] | broken inputs of all kinds, as far as their readers go |
 //! | [`campaign`] | many cases, counted |
 //! | [`compose`] | a second campaign: several equations, all ops and stages in all places at once; products by tensor cores, attention |
 //! | [`ratchet`] | how many refusals may be undecided |
@@ -27,6 +28,7 @@ pub mod cases;
 pub mod compile;
 pub mod compose;
 pub mod execute;
+pub mod fuzz;
 pub mod generate;
 pub mod interpret;
 pub mod judge;

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tilewright_campaign::compose::Family;
-use tilewright_campaign::{campaign, compose, generate, mutate, ratchet::Ratchet, rng::Rng, timing::Times};
+use tilewright_campaign::{campaign, compose, fuzz, generate, mutate, ratchet::Ratchet, rng::Rng, timing::Times};
 
 /// Random kernels and schedules against an independent interpreter, the emulator and the reference.
 #[derive(Parser)]
@@ -28,6 +28,10 @@ struct Options {
     /// Broken source text and broken PTX instead.
     #[arg(long)]
     mutate: bool,
+    /// Broken inputs of a kind instead, so many as are counted: each is read and no more, which takes a fraction of a
+    /// millisecond.
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["mutate", "compose", "products", "attention"])]
+    fuzz: Option<fuzz::Kind>,
     /// Kernels of several equations with stages in all places instead, and a product for each sixteen of them.
     #[arg(long)]
     compose: bool,
@@ -47,8 +51,25 @@ struct Options {
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, time, list, mutate, compose: composed, products, attention, matrix, want } =
-        Options::parse();
+    let options = Options::parse();
+    if let Some(kind) = options.fuzz {
+        return broken_inputs(kind, (options.seed, options.first, options.count), options.show);
+    }
+    let Options {
+        seed,
+        first,
+        count,
+        show,
+        time,
+        list,
+        mutate,
+        compose: composed,
+        products,
+        attention,
+        matrix,
+        want,
+        ..
+    } = options;
     if attention {
         let known = compose::attention::features::FEATURES;
         let Ok(wanted) = want.as_deref().map(|text| pair(text, known)).transpose() else {
@@ -102,6 +123,18 @@ fn main() -> std::process::ExitCode {
     if !worse.is_empty() {
         return std::process::ExitCode::FAILURE;
     }
+    if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+}
+
+/// Inputs that are read and no more.
+fn broken_inputs(kind: fuzz::Kind, (seed, first, count): (u64, u64, u64), show: bool) -> std::process::ExitCode {
+    if show {
+        (first..first + count).for_each(|index| println!("{}", fuzz::input(kind, seed, index)));
+        return std::process::ExitCode::SUCCESS;
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let summary = fuzz::run(kind, (seed, first, count));
+    println!("{summary}");
     if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }
 

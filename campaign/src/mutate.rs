@@ -15,7 +15,7 @@ use crate::{compose, generate};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Words that are put in the place of others.
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "kernel",
     "where",
     "schedule",
@@ -62,7 +62,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// What else stands in products by tensor cores.
-const WORDS_OF_PRODUCTS: &[&str] = &[
+pub(crate) const WORDS_OF_PRODUCTS: &[&str] = &[
     "mma",
     "wgmma",
     "fragment",

@@ -1,5 +1,7 @@
 //! Some hundred random cases; the binary runs many more.
 
+use tilewright_campaign::compile::{Outcome, compile};
+use tilewright_campaign::fuzz::{self, Kind};
 use tilewright_campaign::ratchet::Ratchet;
 use tilewright_campaign::{campaign, mutate};
 
@@ -19,6 +21,46 @@ fn random_kernels_keep_every_promise() {
 fn broken_text_gives_errors() {
     let summary = mutate::run(1, 0, 600);
     assert!(summary.failures.is_empty(), "{summary}");
+}
+
+/// Each kind, some thousands of inputs; `campaign --fuzz` runs millions.
+#[test]
+fn broken_inputs_are_answered() {
+    for (kind, count) in [(Kind::Language, 1500), (Kind::Ptx, 1000), (Kind::Files, 4000), (Kind::Maps, 4000)] {
+        let summary = fuzz::run(kind, (1, 0, count));
+        assert!(summary.failures.is_empty(), "{kind:?} {summary}");
+        assert_eq!(summary.counts.values().sum::<u64>(), count, "{kind:?} {summary}");
+        assert!(summary.counts.len() > 3, "all inputs of {kind:?} end alike\n{summary}");
+        assert_eq!(fuzz::input(kind, 1, 77), fuzz::input(kind, 1, 77));
+    }
+}
+
+/// An axis that never has an element divides no size: indices were taken to be beyond 64 bits.
+#[test]
+fn merged_with_an_axis_without_elements() {
+    let text = "kernel K() -> (z: i64[64, M]) { z[i, j] = prod(|k in 0..3, l in 0..3 / 4| 1i64); \
+                schedule z { merge k, l -> kl; } }";
+    assert!(matches!(compile(text), Outcome::Accepted(..)), "{:?}", compile(text));
+}
+
+/// What a fact solves counts in the sum of sizes that is to be small.
+#[test]
+fn counterexamples_with_solved_sizes_are_the_smallest() {
+    let text = "kernel K(inout z: f32[M, K, N]) where M == 4 * N { z[i, j, k] = ordered sum(|r in 1..4| 1.0f32); \
+                schedule z { merge j, k -> m1; split m1 by 2 -> o2, v3; split i by 2 -> o4, v5; \
+                swizzle v5, v3 by xor -> x6, y7; vectorize y7; reorder r, y7; } }";
+    let Outcome::Refused(errors, report) = compile(text) else { panic!("a refusal is expected") };
+    let told = errors[0].found.counterexample.as_deref().unwrap_or_default();
+    assert!(told.starts_with("M = 4, K = 2, N = 1: "), "{report}");
+}
+
+/// Inside a condition no schedule names the axes of a reduction: there is no such edit.
+#[test]
+fn a_divided_sum_is_not_moved_into_a_condition() {
+    let text = "kernel K() -> (z: i32[N]) { z[i] = sum(|k in 0..3| 1i32) % (N as i32); schedule z { unroll k; } }";
+    let Outcome::Refused(errors, report) = compile(text) else { panic!("a refusal is expected") };
+    assert!(report.contains("give the reduction an equation of its own"), "{report}");
+    assert!(errors[0].edited.iter().all(|(_, edited)| !edited.contains("if N")), "{report}");
 }
 
 /// The interpreter must see what it is there to see.

@@ -112,6 +112,7 @@ fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
         launch: Vec::new(),
         units: Vec::new(),
         schedules: Vec::new(),
+        tuned: Vec::new(),
         inlined: Vec::new(),
         tile: None,
     }

@@ -151,8 +151,8 @@ Examples:
         /// NaN or infinities, they are not negative.
         #[arg(long = "arg", value_name = "NAME=VALUE")]
         args: Vec<String>,
-        /// Numbers of a tensor, such as ids=0..1000 (without 1000), x=-1..1, x=normal, or x=normal:0.02 with a
-        /// deviation; may be given several times. Other integers are from -8 to 8.
+        /// Numbers of a tensor, such as ids=0..1000 (without 1000), x=-1..1, x=normal, x=normal:0.02 with a deviation,
+        /// or p=distinct, each integer from 0 on once; may be given several times. Other integers are from -8 to 8.
         #[arg(long, value_name = "NAME=NUMBERS")]
         data: Vec<String>,
         /// Seed of the inputs and of the emulator's order of execution.

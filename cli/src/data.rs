@@ -3,8 +3,9 @@
 //! **Property.** Every number lies in the range that was given, a float as rounded to the type of the tensor, as the
 //! ends are; and the same seed gives the same numbers on every machine. **Formula.** A number of a range is drawn
 //! evenly: of integers any but the end. `normal` is the sum of twelve numbers from −1/2 to 1/2, times the deviation:
-//! its variance is 1, and no function of a library is asked, which machines compute differently. **Approximation.** So
-//! it has no number beyond six deviations.
+//! its variance is 1, and no function of a library is asked, which machines compute differently. `distinct` is an order
+//! of the numbers from 0 on, as many as there are elements. **Approximation.** So a normal number has no more than six
+//! deviations, and of types with fewer numbers than elements, distinct ones begin anew.
 
 use std::fmt;
 
@@ -40,6 +41,8 @@ enum Numbers {
     Normal {
         deviation: f64,
     },
+    /// Integers from 0 on, each once.
+    Distinct,
 }
 
 impl fmt::Display for Data {
@@ -48,7 +51,8 @@ impl fmt::Display for Data {
     }
 }
 
-/// What is given for tensors of a kernel, such as `ids=0..100`, `x=-1..1`, `w=normal` and `w=normal:0.02`.
+/// What is given for tensors of a kernel, such as `ids=0..100`, `x=-1..1`, `w=normal`, `w=normal:0.02` and
+/// `p=distinct`.
 ///
 /// # Errors
 /// What to tell the user of a text that is none, a tensor that the kernel does not read, or a range that has no number
@@ -58,7 +62,7 @@ pub fn parse(kernel: &KernelInfo, given: &[String]) -> Result<Vec<Data>, String>
     for text in given {
         let wrong = |why: &str| format!("`--data {text}`: {why}");
         let Some((name, numbers)) = text.split_once('=') else {
-            return Err(wrong("data is given as NAME=FROM..TO or NAME=normal, such as x=-1..1"));
+            return Err(wrong("data is given as NAME=FROM..TO, NAME=normal or NAME=distinct, such as x=-1..1"));
         };
         let (name, numbers) = (name.trim(), numbers.trim());
         let read: Vec<_> = kernel
@@ -80,9 +84,24 @@ pub fn parse(kernel: &KernelInfo, given: &[String]) -> Result<Vec<Data>, String>
     Ok(all)
 }
 
+/// Data for the tensors that places of a scatter by `only` are read from, but for those that have some already: each
+/// number once, so that the promise is kept where the places are nothing but these.
+pub fn promised(kernel: &KernelInfo, given: &[Data]) -> Vec<Data> {
+    let names = kernel.algorithm.promised().into_iter().filter_map(|read| kernel.parameters.get(usize::from(read)));
+    let open = names.filter(|read| given.iter().all(|data| data.name != *read.name));
+    let distinct = |name: String| Data { name, text: "distinct".to_owned(), numbers: Numbers::Distinct };
+    open.map(|read| distinct(read.name.to_string())).collect()
+}
+
 /// What a text means for a type.
 fn of(element: ElementType, text: &str) -> Result<Numbers, String> {
     let format = Format::of(element);
+    if text == "distinct" {
+        return match format.is_none() && element != ElementType::Bool {
+            true => Ok(Numbers::Distinct),
+            false => Err(format!("distinct numbers are integers, and it is {element}")),
+        };
+    }
     if let Some(rest) = text.strip_prefix("normal") {
         let deviation = match rest.strip_prefix(':') {
             None if rest.is_empty() => 1.0,
@@ -140,8 +159,14 @@ impl Data {
         let size = element.bytes() as usize;
         let mut bytes = Vec::with_capacity(count.saturating_mul(size));
         let float = |number: f64| Format::of(element).map_or(0, |format| format.from_f64(number));
+        // Integers that are left, for distinct ones.
+        let mut left: Vec<u64> = match self.numbers {
+            Numbers::Distinct => (0..count as u64).collect(),
+            _ => Vec::new(),
+        };
         for _ in 0..count {
             let bits = match self.numbers {
+                Numbers::Distinct => left.swap_remove(random.below(left.len() as u64) as usize),
                 // A range of integers of 64 bits has 2^64 of them at most; the last of these is left out of as many.
                 Numbers::Whole { from, to } => {
                     let below = random.below(u64::try_from(to - from).unwrap_or(u64::MAX));
@@ -222,6 +247,18 @@ mod tests {
         }
     }
 
+    /// Each number once, in an order that is not theirs.
+    #[test]
+    fn distinct_numbers_are_an_order_of_all() {
+        for element in [ElementType::U8, ElementType::I32, ElementType::U64] {
+            let drawn = drawn(element, "distinct", 200);
+            let mut sorted = drawn.clone();
+            sorted.sort_by(f64::total_cmp);
+            assert_eq!(sorted, (0..200).map(f64::from).collect::<Vec<_>>(), "{element}");
+            assert_ne!(drawn, sorted, "{element}");
+        }
+    }
+
     #[test]
     fn what_has_no_number_is_refused() {
         let rows = [
@@ -236,6 +273,8 @@ mod tests {
             (ElementType::F32, "normal:-1", "a deviation of -1 is none of f32: six of them are a number above 0"),
             (ElementType::F32, "normally", "`normally` is no range; normal numbers are `normal` or `normal:0.5`"),
             (ElementType::F32, "5", "`5` is no range, such as 0..100"),
+            (ElementType::F32, "distinct", "distinct numbers are integers, and it is f32"),
+            (ElementType::Bool, "distinct", "distinct numbers are integers, and it is bool"),
         ];
         for (element, text, why) in rows {
             assert_eq!(of(element, text), Err(why.to_owned()));

@@ -60,10 +60,12 @@ pub fn run(
         Ok(given) => given,
         Err(error) => return Output::usage(error),
     };
-    let data = match data::parse(kernel, data) {
+    let mut data = match data::parse(kernel, data) {
         Ok(data) => data,
         Err(error) => return Output::usage(error),
     };
+    // It is told with the rest.
+    data.extend(data::promised(kernel, &data));
     let head = Head { path, line, kernel, dims: &values, scalars: &given, data: &data, options };
     let runs = match head.runs() {
         Ok(runs) => runs,

@@ -9,7 +9,7 @@ use tilewright::kernel::format::Format;
 use tilewright::kernel::info::{Parameter, ParameterKind, Role};
 use tilewright::{Agreement, Device, EmulatorReport, Error, Prepared, Reference, Stream};
 
-use crate::data::Data;
+use crate::data::{self, Data};
 use crate::inputs::{Floats, Random, elements_with};
 use crate::sizes::{self, SizesError};
 
@@ -181,6 +181,8 @@ impl<'k> Trial<'k> {
         device: &Device,
     ) -> Result<Self, TrialError> {
         let layouts = sizes::layouts(kernel, dims).map_err(TrialError::Sizes)?;
+        // What is promised of the data is so.
+        let promised = data::promised(kernel, data);
         let reach = |l: &sizes::Layout| {
             // The elements in a row, and the tensor from its first element to its last.
             let each = l.shape.iter().zip(&l.strides);
@@ -204,10 +206,12 @@ impl<'k> Trial<'k> {
                     let size = parameter.element.bytes() as usize;
                     let contents = match tensor.role {
                         Role::Output => vec![FILLER; count * size],
-                        Role::Input | Role::InOut => match data.iter().find(|data| data.name == *parameter.name) {
-                            Some(data) => data.elements(parameter.element, count, &mut random),
-                            None => elements_with(floats, parameter.element, count, &mut random),
-                        },
+                        Role::Input | Role::InOut => {
+                            match data.iter().chain(&promised).find(|data| data.name == *parameter.name) {
+                                Some(data) => data.elements(parameter.element, count, &mut random),
+                                None => elements_with(floats, parameter.element, count, &mut random),
+                            }
+                        }
                     };
                     let place = (&*layout.shape, &*layout.strides);
                     let element = parameter.element;

@@ -677,6 +677,49 @@ fn tensors_have_the_numbers_that_are_given() {
     assert!(code == 2 && err.contains("`ids` has data already"), "{err}");
 }
 
+/// Terms that memory sends to their places: what is promised of the places is so, unless the user says something else,
+/// and what the launch fills before is told.
+#[test]
+fn places_are_as_promised_and_outputs_filled() {
+    let path = file(
+        "places",
+        "tilewright::schedule! {
+    kernel Moved(p: u32[N], x: i32[N]) -> (y: i32[M]) {
+        y[p[i]] = only(|i| x[i]);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    }
+    kernel Least(p: u32[N], x: i64[N], inout z: i64[M]) -> (y: i64[M]) {
+        y[p[i]] = min(|i| x[i]);
+        z[p[i]] min= min(|i| x[i]);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+        schedule z { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    }
+}",
+    );
+    let path = path.to_str().expect("UTF-8");
+    let moved = ["run", path, "--kernel", "Moved", "--dims", "N=500,M=300"];
+    let (code, out, _) = tilewright(&moved);
+    assert!(code == 0 && out.contains("    data: p = distinct\n"), "{out}");
+    let (code, out, _) = tilewright(&[&moved[..], &["--data", "p=0..300"]].concat());
+    assert!(
+        code == 1 && out.contains("has two terms, those of i = ") && out.contains("    data: p = 0..300\n"),
+        "{out}"
+    );
+    // Nobody meets outside.
+    let (code, out, _) = tilewright(&[&moved[..], &["--data", "p=300..400"]].concat());
+    assert!(code == 0, "{out}");
+
+    let inspected = json(&["inspect", path, "--json"]);
+    let fill = |kernel: usize, parameter: usize| &inspected["kernels"][kernel]["parameters"][parameter]["fill"];
+    assert_eq!([fill(0, 0), fill(0, 2)], [&Value::Null, &Value::from("0x0")]);
+    assert_eq!([fill(1, 2), fill(1, 3)], [&Value::Null, &Value::from("0x7fffffffffffffff")]);
+
+    let cost = ["inspect", path, "--kernel", "Moved", "--cost", "--dims", "N=500,M=300"];
+    let (code, out, _) = tilewright(&cost);
+    assert!(code == 0 && out.contains("filled before") && out.contains("1200 bytes, not counted below"), "{out}");
+    assert_eq!(json(&[&cost[..], &["--json"]].concat())["global"]["filled_bytes"], Value::from(1200));
+}
+
 #[test]
 fn fixes_are_shown_and_then_done() {
     let text = "tilewright::schedule! { kernel K(x: f32[N]) -> (y: f32[N]) {

@@ -309,6 +309,23 @@ pub enum Reduction {
     ArgMin,
 }
 
+impl Reduction {
+    /// The bits of a sum or an extreme without terms; none for other reductions, and for types that have none.
+    pub fn empty(self, element: ElementType) -> Option<u64> {
+        let bits = 8 * element.bytes();
+        let ones = u64::MAX >> (64 - bits);
+        let is_signed = element.is_signed_integer();
+        match self {
+            Self::Sum => Some(0),
+            Self::Max | Self::Min if element.is_float() || element == ElementType::Bool => None,
+            // The sign bit alone is the least number, all others are the greatest one.
+            Self::Max => Some(if is_signed { 1 << (bits - 1) } else { 0 }),
+            Self::Min => Some(if is_signed { ones >> 1 } else { ones }),
+            _ => None,
+        }
+    }
+}
+
 /// How the terms of a `sum`, `prod` or `dot` of floats may be bracketed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -400,11 +417,13 @@ pub enum Value {
     /// A variable bound by a fold: a position in the fold variables' numbering, see [`FoldState`].
     Variable(u32),
     /// A term that is combined with the element of the equation's tensor that lies at some indices, whatever else is;
-    /// the whole value of a component. The element begins as what it was before the launch. Where an index is outside
-    /// the tensor, there is no element, and nothing happens. Terms come in any order.
+    /// the whole value of a component. The element begins as what it was before the launch, or as
+    /// [`KernelInfo::fill`](crate::KernelInfo::fill) says. Where an index is outside the tensor, there is no element,
+    /// and nothing happens. Terms come in any order.
     Scatter {
-        /// How they are combined: a sum, or an extreme.
-        op: Reduction,
+        /// How they are combined: a sum, or an extreme. None: the term takes the place of what was there, and no two
+        /// terms belong to one element, which is a promise about the data.
+        op: Option<Reduction>,
         /// Run of [`Algorithm::index_lists`], outermost dimension first.
         indices: Run,
         /// The term.

@@ -1,6 +1,6 @@
 //! The kernel as a whole: what the macro emits as one `static`, and what the launcher needs.
 
-use crate::algorithm::ValueId;
+use crate::algorithm::{Value, ValueId};
 use crate::tensor_map::{self, Dimension, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
 use crate::{Algorithm, Constraint, ElementType, List, Size, SizeError, Text};
 
@@ -46,7 +46,7 @@ pub struct KernelInfo {
 /// Through how many additions a term of a sum goes at most, as the schedule distributes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Additions {
-    /// The sum: a [`Value::Reduce`](crate::algorithm::Value::Reduce).
+    /// The sum: a [`Value::Reduce`].
     pub sum: ValueId,
     /// How many, over dimensions.
     pub most: Size,
@@ -118,7 +118,8 @@ pub struct TensorParameter {
 pub enum Role {
     /// Only reads it.
     Input,
-    /// Writes every element, reads none.
+    /// Writes every element, reads none. Where memory says which elements terms belong to, all of them begin as
+    /// [`KernelInfo::fill`] says.
     Output,
     /// Updates it in place.
     InOut,
@@ -319,8 +320,22 @@ impl KernelInfo {
         self.entries.iter().position(|entry| entry.conditions.iter().all(holds))
     }
 
+    /// The bits that every element of a parameter has to have when a launch begins: of an output that takes terms in
+    /// where memory says, and that begins as nothing else. The launcher fills it, in the order of the stream. None for
+    /// other parameters.
+    pub fn fill(&self, parameter: u16) -> Option<u64> {
+        let ParameterKind::Tensor(tensor) = &self.parameters.get(usize::from(parameter))?.kind else { return None };
+        let scatter = self.algorithm.scatter_of(parameter).filter(|_| tensor.role == Role::Output)?;
+        match *self.algorithm.values.get(scatter as usize)? {
+            Value::Scatter { op: Some(op), .. } => op.empty(self.parameters[usize::from(parameter)].element),
+            // 0 of any type: `false` of `bool`.
+            _ => Some(0),
+        }
+    }
+
     /// Whether there is nothing to compute for these dimensions, since all outputs are empty, or have no term that
-    /// could be scattered into them: no launch is needed, so no requirement matters.
+    /// could be scattered into them: no launch is needed, so no requirement matters. What begins as [`Self::fill`]
+    /// says has to be filled even so.
     pub fn computes_nothing(&self, dims: &[i64]) -> bool {
         let outputs = (0..).zip(self.parameters.iter()).filter_map(|(at, parameter)| match &parameter.kind {
             ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some((at, &tensor.shape)),

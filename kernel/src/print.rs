@@ -61,11 +61,12 @@ impl Display for Printed<'_> {
 }
 
 /// How a scatter takes its terms in, as it is written.
-fn update(op: Reduction) -> &'static str {
+fn update(op: Option<Reduction>) -> &'static str {
     match op {
-        Reduction::Max => "max=",
-        Reduction::Min => "min=",
-        _ => "+=",
+        None => "=",
+        Some(Reduction::Max) => "max=",
+        Some(Reduction::Min) => "min=",
+        Some(_) => "+=",
     }
 }
 

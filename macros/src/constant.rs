@@ -312,8 +312,12 @@ fn value(value: &Value) -> TokenStream {
         Value::Component { fold, component } => quote!(a::Value::Component { fold: #fold, component: #component }),
         Value::Variable(v) => quote!(a::Value::Variable(#v)),
         Value::Scatter { op, indices, term } => {
-            let (op, indices) = (variant(&op), run(indices));
-            quote!(a::Value::Scatter { op: a::Reduction::#op, indices: #indices, term: #term })
+            let op = option(op.map(|op| {
+                let op = variant(&op);
+                quote!(a::Reduction::#op)
+            }));
+            let indices = run(indices);
+            quote!(a::Value::Scatter { op: #op, indices: #indices, term: #term })
         }
     }
 }

@@ -33,6 +33,7 @@ pub const EXAMPLES: &[(&str, &str, &[Sizes])] = &[
     ("gemm_variants", "SplitK", &[&[("M", 257), ("N", 200), ("K", 648)]]),
     ("gemm_variants", "PingPong", &[&[("M", 257), ("N", 328), ("K", 392)]]),
     ("gemm_variants", "Gated", &[&[("M", 257), ("N", 200), ("K", 392)]]),
+    ("paged", "Experts", &[&[("M", 257), ("K", 392), ("E", 3), ("N", 264), ("T", 3)]]),
     ("gemm_registers", "Weights", &[&[("M", 130), ("N", 130), ("K", 400)]]),
     ("gemm_registers", "Warps", &[&[("M", 130), ("N", 136), ("K", 200)]]),
     ("attention", "Attention", &[&[("H", 1), ("S", 70), ("T", 400)]]),

@@ -179,10 +179,13 @@ fn pool() -> &'static [String] {
 /// Sizes that would hurt if they were believed.
 #[test]
 fn large_numbers_cost_nothing() {
+    let start = std::time::Instant::now();
     let head = ".version 8.0\n.target sm_90a\n.address_size 64\n";
     for line in [
         ".entry k() { .reg .b32 %r<4294967295>; }".to_owned(),
         format!(".entry k() {{ {} }}", ".reg .b32 %a<1000000>;".repeat(100)),
+        // Each has an end of its scope.
+        ".entry k() { .reg .b32 %a<1000000>; { .reg .b32 %a<1000000>; } ret; }".to_owned(),
         ".global .b8 x[18446744073709551615];".to_owned(),
         ".global .b8 x[9223372036854775807][9223372036854775807][9223372036854775807];".to_owned(),
         format!(".global .b8 x[4] = {}1{};", "{".repeat(100_000), "}".repeat(100_000)),
@@ -195,4 +198,6 @@ fn large_numbers_cost_nothing() {
     ] {
         exercise(&format!("{head}{line}"));
     }
+    // Minutes, where something takes the square of a million.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

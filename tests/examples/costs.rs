@@ -48,8 +48,8 @@ fn counts_are_those_of_a_launch() {
     let seen = examples().par_iter().map(of_example).collect::<Vec<Vec<_>>>().concat();
     assert!(seen.len() > 50, "{seen:?}");
     let depends: Vec<_> = seen.iter().filter(|(_, depends)| *depends != Some(false)).collect();
-    // One reads the score of each row's label, two write where memory says.
-    let of_data = ["CrossEntropy", "Histogram", "EmbeddingGradient"].map(|name| (name.to_owned(), Some(true)));
+    // One reads the score of each row's label, one has as many keys as memory says, two write where it says.
+    let of_data = ["CrossEntropy", "Paged", "Histogram", "EmbeddingGradient"].map(|name| (name.to_owned(), Some(true)));
     assert_eq!(depends, of_data.iter().collect::<Vec<_>>());
 }
 

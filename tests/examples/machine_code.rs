@@ -231,7 +231,7 @@ fn parts_of_products_follow_each_other() {
 ///
 /// Where another role copies, there is the test of the loop, and in clusters that of the lanes that tell other blocks.
 /// The others have a reason.
-const MAIN_LOOPS: [(&str, [usize; 4]); 21] = [
+const MAIN_LOOPS: [(&str, [usize; 4]); 23] = [
     ("Gemm", [37, 2, 0, 0]),
     ("Residual", [38, 2, 0, 0]),
     ("Scaled", [38, 2, 0, 0]),
@@ -241,6 +241,7 @@ const MAIN_LOOPS: [(&str, [usize; 4]); 21] = [
     ("PingPong", [39, 1, 0, 0]),
     // Two groups of products, one for each factor that is multiplied by the same rows.
     ("Gated", [47, 2, 0, 0]),
+    ("Experts", [39, 2, 0, 0]),
     // Terms run over three loops in each other, the first iteration of which is told by a comparison.
     ("Convolve", [35, 2, 1, 0]),
     // The warpgroup that multiplies copies as well, into two rings of three slots: each comes around by a comparison,
@@ -253,6 +254,8 @@ const MAIN_LOOPS: [(&str, [usize; 4]); 21] = [
     ("Attention", [498, 5, 0, 7]),
     ("Causal", [498, 5, 0, 7]),
     ("Window", [601, 5, 0, 7]),
+    // Scores past the length of a sequence are masked: one comparison for two of them.
+    ("Paged", [714, 37, 0, 7]),
     // Scores are multiplied by the scale and tested in every block, exponentials by 256; four bytes are put together.
     ("Attention8", [800, 40, 3, 7]),
     // As these, and copies by the warpgroup itself.

@@ -94,6 +94,17 @@ fn attention_variants() {
 }
 
 #[test]
+fn paged() {
+    // Sizes are B, G, R, P, L, an odd L being none of them; or M, K, E, N, T, of which K is a multiple of 8.
+    let of_pages: [&[i64]; 4] = [&[1, 1, 1, 3, 2], &[2, 1, 8, 5, 4], &[3, 2, 65, 4, 2], &[1, 1, 2, 4, 0]];
+    let of_experts: [&[i64]; 4] =
+        [&[130, 72, 3, 136, 3], &[1, 8, 1, 8, 1], &[300, 200, 2, 264, 3], &[128, 64, 4, 256, 1]];
+    let found = check("paged", &[of_pages, of_experts].concat());
+    assert!(found[0].contains("copy sk lies where page[o.b, 2 * jo] and the next say, 2 in all"), "{}", found[0]);
+    assert!(found[1].contains("copy sw lies where expert[c.mt] says"), "{}", found[1]);
+}
+
+#[test]
 fn attention_fp8() {
     // Sizes are H, S, T.
     let found = check("attention_fp8", &[&[1, 1, 128], &[2, 130, 208], &[1, 64, 0], &[0, 5, 128]]);
@@ -170,11 +181,23 @@ fn layernorm() {
 
 #[test]
 fn scatter() {
-    // Sizes are BINS, N; and V, D, T.
-    let of_bins: [&[i64]; 5] = [&[1, 4], &[300, 1000], &[7, 2052], &[5, 0], &[0, 8]];
-    let of_rows: [&[i64]; 5] = [&[1, 2, 1], &[9, 66, 31], &[1000, 130, 65], &[3, 8, 0], &[0, 8, 3]];
-    let found = check("scatter", &[of_bins, of_rows].concat());
-    assert!(found.iter().all(|text| text.contains("one by one, by atomic operations")), "{}", found[0]);
+    // Sizes are N, BINS; and V, D, T; and S, D, T.
+    let of_bins: [&[i64]; 5] = [&[4, 1], &[1000, 300], &[2052, 7], &[0, 5], &[8, 0]];
+    let of_rows: [&[i64]; 8] = [
+        &[1, 2, 1],
+        &[9, 66, 31],
+        &[1000, 130, 65],
+        &[3, 8, 0],
+        &[0, 8, 3],
+        &[40, 16, 33],
+        &[7, 72, 40],
+        &[300, 264, 3],
+    ];
+    let found = check("scatter", &[&of_bins[..], &of_rows[..]].concat());
+    assert!(found[..2].iter().all(|text| text.contains("one by one, by atomic operations")), "{}", found[0]);
+    assert!(found[0].contains("a launch fills count with 0 before"), "{}", found[0]);
+    assert!(!found[1].contains("a launch fills") && !found[2].contains("a launch fills"), "{}", found[1]);
+    assert!(found[2].contains("terms go to cache one by one, each to its place"), "{}", found[2]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{Dims, Extent, Kernel, Number, PITCHES, Stride, Type};
+use super::ast::{Dims, Extent, Kernel, Number, PITCHES, Reduction, Stride, Type};
 use super::evaluate::{Tensor, points};
 use crate::rng::Rng;
 
@@ -45,7 +45,7 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
             (true, Some((least, greatest))) => {
                 // Mostly inside, sometimes outside, and sometimes far outside: anywhere, or where the low bits are
                 // inside.
-                let near = rng.range(-2, most + 1);
+                let near = if rng.chance(30) { rng.range(-1, 4) } else { rng.range(-2, most + 1) };
                 let n = match rng.below(100) {
                     0 => rng.bits() as i64,
                     1 => near + (rng.range(-4, 4) << rng.range(8, 40)),
@@ -55,7 +55,10 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
             }
             _ => element(input.ty, spread, rng),
         };
-        let mut data: Vec<Number> = (0..count).map(|_| one(rng)).collect();
+        let mut data: Vec<Number> = match input.distinct {
+            true => distinct(count, input.ty, rng),
+            false => (0..count).map(|_| one(rng)).collect(),
+        };
         // Along a stride of 0 there is one element.
         let zero = |n: usize| matches!(input.strides.get(n), Some(Stride::Extent(e)) if *e == Extent::literal(0));
         let first_of = |point: Vec<i64>| {
@@ -72,5 +75,25 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
         let data = (0..count).map(|_| element(ty, spread, rng)).collect();
         all.insert(name, Tensor { first: Vec::new(), shape, data });
     }
+    // Who launches the PTX fills what begins as nothing else.
+    for equation in kernel.equations.iter().filter(|equation| !equation.in_place) {
+        let Some(scatter) = &equation.scatter else { continue };
+        let shape = of(&scatter.shape);
+        let count: i64 = shape.iter().product();
+        let empty = match (scatter.by, equation.ty.ends()) {
+            (Some(Reduction::Max), Some((least, _))) => Number::Int(least),
+            (Some(Reduction::Min), Some((_, greatest))) => Number::Int(greatest),
+            _ => equation.ty.number(0),
+        };
+        let data = (0..count).map(|_| empty).collect();
+        all.insert(equation.name.clone(), Tensor { first: Vec::new(), shape, data });
+    }
     all
+}
+
+/// So many indices, no two of which are the same, in any order: most of them are inside.
+fn distinct(count: i64, ty: Type, rng: &mut Rng) -> Vec<Number> {
+    let first = if ty.is_signed() { rng.range(-2, 1) } else { rng.range(0, 2) };
+    let mut left: Vec<i64> = (first..first + count).collect();
+    (0..count).map(|_| Number::Int(left.swap_remove(rng.below(left.len())).into())).collect()
 }

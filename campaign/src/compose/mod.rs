@@ -16,6 +16,7 @@
 //! | [`features`] | what a kernel has |
 //! | [`matrix`] | what has met; [`apart`]: what cannot |
 //! | [`directed`] | kernels that are drawn for what has not met yet |
+//! | [`tuned`] | constants with candidates |
 //! | [`products`] | products by tensor cores, drawn by themselves |
 //! | [`attention`] | products that follow an extreme, drawn by themselves |
 //! | [`shrink`] | the smallest kernel that still fails |
@@ -36,6 +37,7 @@ mod placed;
 pub mod plan;
 pub mod products;
 pub mod shrink;
+pub mod tuned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,6 +59,8 @@ pub use products::case::{product, product_for};
 
 /// Longest time of the processor that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
+/// Of 100 compositions so many have constants with candidates.
+const TUNED: u32 = 8;
 /// Longest time of the processor that one case may take before the process gives up on it.
 const CASE_TIME: Duration = Duration::from_secs(240);
 /// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure
@@ -199,6 +203,12 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
     if used > COMPILE_TIME {
         report.failure = Some(("slow".to_owned(), format!("{used:?}")));
     }
+    if !kernel.tuned.is_empty()
+        && let Err(detail) = tuned::is_the_first(kernel, &outcome)
+    {
+        report.failure = Some(("tune".to_owned(), detail));
+        return report;
+    }
     match outcome {
         Outcome::NotTokens => report.failure = Some(("not-tokens".to_owned(), String::new())),
         Outcome::Panicked(message) => report.failure = Some(("panic".to_owned(), message)),
@@ -262,10 +272,16 @@ pub fn case(seed: u64, index: u64) -> (Kernel, u64) {
 /// The same, drawn for two features.
 pub fn case_for(seed: u64, index: u64, wanted: Option<Pair>) -> (Kernel, u64) {
     let mut rng = Rng::of_case(seed, index);
-    let kernel = match wanted {
+    let mut kernel = match wanted {
         Some(pair) => directed::kernel(&mut rng, pair),
         None => draw::kernel(&mut rng),
     };
+    // By numbers of its own: kernels without constants stay what they are.
+    let mut own = Rng::of_case(seed ^ 0x7475_6e65, index);
+    let is_wanted = wanted.is_some_and(|(a, b)| [a, b].contains(&"tune"));
+    if own.chance(if is_wanted { 100 } else { TUNED }) {
+        tuned::tune(&mut kernel, &mut own);
+    }
     (kernel, rng.bits())
 }
 

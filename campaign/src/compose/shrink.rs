@@ -1,6 +1,7 @@
 //! The smallest kernel that still fails.
 
 use super::ast::{Cond, Expr, Index, Kernel, Reduction, Type};
+use super::tuned;
 
 /// Makes a kernel smaller as long as `fails` says that it still does; tries at most so many.
 pub fn shrink(kernel: &Kernel, mut tries: u32, fails: &dyn Fn(&Kernel) -> bool) -> Kernel {
@@ -28,9 +29,33 @@ pub fn shrink(kernel: &Kernel, mut tries: u32, fails: &dyn Fn(&Kernel) -> bool) 
     }
 }
 
+/// Kernels without constants, and with fewer candidates.
+fn constants(kernel: &Kernel) -> Vec<Kernel> {
+    if kernel.tuned.is_empty() {
+        return Vec::new();
+    }
+    let first: Vec<i64> = kernel.tuned.iter().map(|(_, candidates)| candidates[0]).collect();
+    let mut list = Vec::new();
+    for (n, (_, candidates)) in kernel.tuned.iter().enumerate() {
+        for candidate in candidates {
+            let mut values = first.clone();
+            values[n] = *candidate;
+            list.push(tuned::written_out(kernel, &values));
+        }
+    }
+    for (n, (_, candidates)) in kernel.tuned.iter().enumerate().filter(|(_, c)| c.1.len() > 1) {
+        for at in 0..candidates.len() {
+            let mut candidate = kernel.clone();
+            candidate.tuned[n].1.remove(at);
+            list.push(candidate);
+        }
+    }
+    list
+}
+
 /// Kernels that are a little smaller, those that lose most first.
 fn candidates(kernel: &Kernel) -> Vec<Kernel> {
-    let mut list = Vec::new();
+    let mut list = constants(kernel);
     let mut with = |change: &dyn Fn(&mut Kernel)| {
         let mut candidate = kernel.clone();
         change(&mut candidate);

@@ -6,7 +6,8 @@ use tilewright_kernel::ElementType;
 
 use crate::ast::{Bound, Dims, Index, Kernel, Node, Value};
 
-/// Values of the axes in scope, and of elements of inputs that a way has decided, under names like `x[3]`.
+/// Values of the axes in scope, and of elements of inputs and scalars that a way has decided, under names like `x[3]`
+/// and `a[]`.
 pub type Scope = BTreeMap<String, i64>;
 
 /// One read.
@@ -75,8 +76,11 @@ pub fn index(index_of: &Index, scope: &Scope, dims: &Dims) -> Option<i64> {
     })
 }
 
-/// The name of the element of memory that a value is, if it is one.
+/// The name of the element of memory, or of the scalar, that a value is, if it is one.
 fn cell(value: &Value, scope: &Scope, dims: &Dims) -> Option<String> {
+    if let Node::Name(scalar) = &value.node {
+        return Some(format!("{scalar}[]"));
+    }
     let Node::Read { tensor, indices, or: None } = &value.node else { return None };
     let at: Option<Vec<String>> = indices.iter().map(|i| Some(index(i, scope, dims)?.to_string())).collect();
     Some(format!("{tensor}[{}]", at?.join(", ")))
@@ -279,6 +283,36 @@ mod tests {
     fn read(tensor: &str) -> Value {
         let node = Node::Read { tensor: tensor.to_owned(), indices: vec![Index::Literal(0)], or: None };
         Value { ty: ElementType::F32, node }
+    }
+
+    /// A scalar in an index of a guarded read can be anything: what is read behind it is seen.
+    #[test]
+    fn a_scalar_decides_what_is_read() {
+        let f32 = ElementType::F32;
+        let at = |tensor: &str, index: Index, or: Option<Value>| Value {
+            ty: f32,
+            node: Node::Read { tensor: tensor.to_owned(), indices: vec![index], or: or.map(Box::new) },
+        };
+        let equation = crate::ast::Equation {
+            targets: vec!["t".to_owned()],
+            axes: vec![("ti".to_owned(), crate::ast::Size::named("N"))],
+            lower: vec![0],
+            domain_written: true,
+            inclusive: false,
+            value: at("x", Index::Axis("ti".to_owned()), None),
+            inline: true,
+        };
+        let (parameters, facts, schedules) = (Vec::new(), Vec::new(), Vec::new());
+        let kernel = Kernel { parameters, facts, equations: vec![equation], threads: None, schedules, allow: None };
+        let scalar = Value { ty: ElementType::I32, node: Node::Name("a".to_owned()) };
+        let zero = Value { ty: f32, node: Node::Literal("0.0".to_owned()) };
+        let value = at("t", Index::Gather(Box::new(scalar)), Some(zero));
+        let mut seen = Vec::new();
+        visit(&kernel, &value, &Scope::new(), &Dims::from([("N".to_owned(), 2)]), &mut |read| {
+            seen.extend((read.tensor == "x").then(|| read.indices.clone()));
+            true
+        });
+        assert_eq!(seen, [vec![Some(0)], vec![Some(1)]]);
     }
 
     /// A fold over no terms is what its state is at first; what it does with terms is not read.

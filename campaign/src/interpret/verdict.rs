@@ -53,7 +53,7 @@ pub type Witness = String;
 /// [`TooLarge`] if that cannot be told.
 pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
     // Two lanes with one element may be a read that is no vector at all.
-    find(kernel, case, dims, &|text| !is_repeated(text))
+    look(kernel, case, dims, &|text| !is_repeated(text), false)
 }
 
 /// Whether a witness speaks of one element twice.
@@ -62,7 +62,7 @@ fn is_repeated(text: &Witness) -> bool {
     pair.is_some_and(|(a, b)| a == b)
 }
 
-/// The first failure for these sizes that `wanted` accepts.
+/// The first failure for these sizes that `wanted` accepts, be it told of an element of an intermediate.
 ///
 /// # Errors
 /// [`TooLarge`] if that cannot be told.
@@ -72,9 +72,20 @@ pub fn find(
     dims: &Dims,
     wanted: &dyn Fn(&Witness) -> bool,
 ) -> Result<Option<Witness>, TooLarge> {
+    look(kernel, case, dims, wanted, true)
+}
+
+/// The same; of intermediates only what outputs read, unless `all`.
+fn look(
+    kernel: &Kernel,
+    case: &Case,
+    dims: &Dims,
+    wanted: &dyn Fn(&Witness) -> bool,
+    all: bool,
+) -> Result<Option<Witness>, TooLarge> {
     let domains = domains(kernel, dims).ok_or(TooLarge)?;
     if let Case::OutOfBounds(access) = case {
-        return out_of_bounds(kernel, access, dims, wanted);
+        return out_of_bounds(kernel, access, dims, wanted, all);
     }
     for domain in &domains {
         let concerned = match case {
@@ -92,8 +103,8 @@ pub fn find(
         }
         let found = match case {
             Case::CutVector(_) => cut(domain, wanted),
-            Case::Misaligned(_, access) => lanes(kernel, domain, access, dims, true, wanted),
-            Case::Straddles(_, access) => lanes(kernel, domain, access, dims, false, wanted),
+            Case::Misaligned(_, access) => lanes(kernel, domain, access, dims, true, wanted)?,
+            Case::Straddles(_, access) => lanes(kernel, domain, access, dims, false, wanted)?,
             Case::Uncovered(_) => uncovered(domain, wanted),
             Case::OutOfBounds(_) => None,
         };
@@ -154,8 +165,15 @@ type Element = Option<(Vec<i64>, i64)>;
 type Elements = BTreeMap<Vec<Step>, Element>;
 
 /// The elements that a point accesses in a tensor; the write by no way. Without terms, only what is accessed outside
-/// the reduction.
-fn elements(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dims: &Dims, terms: bool) -> Elements {
+/// the reduction. `left` is how many reads may be visited.
+fn elements(
+    kernel: &Kernel,
+    domain: &Domain,
+    roots: &[i64],
+    access: &Access,
+    dims: &Dims,
+    (terms, left): (bool, &mut u64),
+) -> Elements {
     let Some(equation) = kernel.equation(&domain.stage) else { return Elements::new() };
     let scope: Scope = (domain.roots.iter().zip(roots).zip(&domain.lower))
         .filter(|((r, _), _)| terms || domain.axes[**r].data)
@@ -170,12 +188,13 @@ fn elements(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, di
     };
     let mut list = Elements::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
+        *left = left.saturating_sub(1);
         if access.is(read) && !read.guarded && !read.conditional {
             let mut way = read.way.clone();
             way.push(Step::Read(std::ptr::from_ref(read.value) as usize));
             list.insert(way, element(&read.indices));
         }
-        true
+        *left > 0
     });
     if access.text.is_none() && equation.targets.contains(&access.tensor) {
         let own: Vec<Option<i64>> = equation.axes.iter().map(|(a, _)| scope.get(a).copied()).collect();
@@ -191,17 +210,18 @@ fn lanes(
     dims: &Dims,
     alignment: bool,
     wanted: &dyn Fn(&Witness) -> bool,
-) -> Option<Witness> {
+) -> Result<Option<Witness>, TooLarge> {
     let show = |indices: &[i64]| {
         let list: Vec<String> = indices.iter().map(i64::to_string).collect();
         format!("{}[{}]", access.tensor, list.join(", "))
     };
     let terms = !(domain.is_empty_reduction() && domain.vector.is_some_and(|v| domain.axes[v].data));
     let mut found = None;
+    let mut left = BUDGET;
     vectors(domain, !terms, |lanes| {
-        let at = |k: usize| {
+        let mut at = |k: usize| {
             let roots = if terms { domain.roots_at(&lanes[k]) } else { domain.element_at(&lanes[k]) };
-            roots.map(|r| elements(kernel, domain, &r, access, dims, terms))
+            roots.map(|r| elements(kernel, domain, &r, access, dims, (terms, &mut left)))
         };
         let count = lanes.len() as i64;
         if alignment {
@@ -220,7 +240,7 @@ fn lanes(
                     found = Some(text);
                 }
             }
-            return found.is_none();
+            return found.is_none() && left > 0;
         }
         for k in 1..lanes.len() {
             let (Some(a), Some(b)) = (at(k - 1), at(k)) else { continue };
@@ -234,9 +254,10 @@ fn lanes(
                 }
             }
         }
-        found.is_none()
+        found.is_none() && left > 0
     });
-    found
+    // What was read in part at last may not be what is found.
+    if left == 0 { Err(TooLarge) } else { Ok(found) }
 }
 
 fn uncovered(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
@@ -294,18 +315,19 @@ fn out_of_bounds(
     access: &Access,
     dims: &Dims,
     wanted: &dyn Fn(&Witness) -> bool,
+    all: bool,
 ) -> Result<Option<Witness>, TooLarge> {
     let mut left = BUDGET;
     for equation in &kernel.equations {
-        if kernel.parameter(&equation.targets[0]).is_none() {
+        if kernel.parameter(&equation.targets[0]).is_none() && !all {
             continue; // visited where it is read
         }
         let extents: Vec<i64> = equation.axes.iter().map(|(_, s)| s.value(dims).max(0)).collect();
         for point in 0..extents.iter().product::<i64>() {
             let mut rest = point;
             let mut scope = Scope::new();
-            for ((axis, _), extent) in equation.axes.iter().zip(&extents).rev() {
-                scope.insert(axis.clone(), rest % extent);
+            for (((axis, _), lower), extent) in equation.axes.iter().zip(&equation.lower).zip(&extents).rev() {
+                scope.insert(axis.clone(), lower + rest % extent);
                 rest /= extent;
             }
             let mut found = None;
@@ -337,6 +359,9 @@ fn out_of_bounds(
 const LOOK: i64 = 20;
 /// What trying an admissible choice of sizes costs beside its points.
 const SIZES: i64 = 1_000;
+
+/// What sizes cost of which it cannot be told.
+const TOO_LARGE: i64 = BUDGET as i64 / 4;
 
 /// Strides of an output that are tried for each choice of sizes.
 const LAYOUTS: usize = 2;
@@ -379,9 +404,16 @@ fn spread(
         let dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
         *left -= LOOK;
         return completions(kernel, &dims, LAYOUTS).into_iter().find_map(|dims| {
-            let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
+            let all = domains(kernel, &dims);
+            let points: i64 = all.iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
             *left -= SIZES + points;
-            fails(kernel, case, &dims).ok().flatten().map(|w| (dims, w))
+            match fails(kernel, case, &dims) {
+                Ok(found) => found.map(|w| (dims, w)),
+                Err(TooLarge) => {
+                    *left -= if all.is_some() { TOO_LARGE } else { 0 };
+                    None
+                }
+            }
         });
     }
     for value in 1..=total - (rest - 1) {

@@ -94,6 +94,7 @@ fn global(cost: &Cost<'_>) -> Value {
     };
     json!({
         "least": { "bytes_read": cost.least[0], "bytes_written": cost.least[1] },
+        "filled_bytes": cost.filled,
         "asked": traffic(&all.global),
         "cp_async_bytes": all.fetched_bytes,
         "bulk_loads": bulk(&all.bulk_loads),

@@ -68,6 +68,8 @@ struct Cost<'a> {
     counts: Counts,
     /// Bytes read and written at least.
     least: [u64; 2],
+    /// Bytes of outputs that a launch fills before the kernel, which nothing here counts.
+    filled: u64,
     bounds: Bounds,
 }
 
@@ -155,6 +157,12 @@ impl<'a> Cost<'a> {
             error => Refusal::Launch(error.to_string()),
         })?;
         let least = least(kernel, &layouts);
+        let filled = (0..).zip(kernel.parameters.iter().zip(&layouts));
+        let filled = filled.filter_map(|(number, (parameter, layout))| {
+            kernel.fill(number)?;
+            Some(layout.as_ref()?.elements.saturating_mul(parameter.element.bytes().into()))
+        });
+        let filled = filled.sum::<u64>();
         let bounds = Bounds::of(gpu, counts.blocks, least.iter().sum(), &counts.all);
         let entry = &entry.name;
         Ok(Self {
@@ -171,6 +179,7 @@ impl<'a> Cost<'a> {
             grid,
             counts,
             least,
+            filled,
             bounds,
         })
     }

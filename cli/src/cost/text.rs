@@ -94,6 +94,9 @@ fn launch(cost: &Cost<'_>, out: &mut String) {
         format!("{} of {} at one time, the last {last} full", short(waves.waves), plural(at_once.into(), "block"))
     };
     row(out, "waves", &waves);
+    if cost.filled > 0 {
+        row(out, "filled before", &format!("{} bytes, not counted below", cost.filled));
+    }
     let busy = cost.bounds.busy;
     if busy < cost.gpu.multiprocessors {
         row(out, "multiprocessors", &format!("{busy} of {} have a block", cost.gpu.multiprocessors));

@@ -188,14 +188,14 @@ fn own(buffer: Buffer) -> Argument {
 }
 
 /// `FILE,RTOL,ATOL` or `FILE,RTOL,ATOL:inout:FILE`.
-fn expected(text: &str) -> Result<Buffer, String> {
+fn expected(text: &str, depth: u32) -> Result<Buffer, String> {
     let starts = [":in:", ":inout:", ":out:", ":zero:"].into_iter().filter_map(|start| text.find(start));
     let (what, buffer) = match starts.min() {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
         None => (text, None),
     };
     let expectation = Expectation::parse(what)?;
-    let buffer = match buffer.map(parse).transpose()? {
+    let buffer = match buffer.map(|text| parse_within(text, depth)).transpose()? {
         Some(Argument::Pointer(Source::Own(buffer))) => buffer,
         _ => Buffer {
             initial: None,
@@ -239,19 +239,20 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
 }
 
 /// The members of a struct.
-fn members(text: &str) -> Result<Vec<Argument>, String> {
+fn members(text: &str, depth: u32) -> Result<Vec<Argument>, String> {
+    let Some(depth) = depth.checked_sub(1) else { return Err(too_deep()) };
     let member = |text: &str| {
         let inside = |word: &str| text.strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')');
         if let Some(inner) = inside("struct") {
-            return members(inner).map(Argument::Struct);
+            return members(inner, depth).map(Argument::Struct);
         }
         if let Some(inner) = inside("ptr") {
-            return match parse(inner)? {
+            return match parse_within(inner, depth)? {
                 pointer @ Argument::Pointer(_) => Ok(pointer),
                 _ => Err(format!("`{inner}` is no buffer")),
             };
         }
-        match parse(text)? {
+        match parse_within(text, depth)? {
             value @ (Argument::Value(_) | Argument::Bytes(_)) => Ok(value),
             _ => Err(format!("`{text}` is no number, bytes:…, null, ptr(…) or struct(…)")),
         }
@@ -295,6 +296,18 @@ pub fn sources(argument: &Argument) -> Vec<&Source> {
 /// # Errors
 /// What is wrong, as text.
 pub fn parse(text: &str) -> Result<Argument, String> {
+    parse_within(text, NESTED)
+}
+
+/// Arguments that may stand in each other: a struct has a few, and each reads what is inside it once more.
+const NESTED: u32 = 32;
+
+fn too_deep() -> String {
+    format!("more than {NESTED} arguments stand in each other")
+}
+
+fn parse_within(text: &str, depth: u32) -> Result<Argument, String> {
+    let Some(depth) = depth.checked_sub(1) else { return Err(too_deep()) };
     if text == "null" {
         return Ok(Argument::Value(0u64.into()));
     }
@@ -330,13 +343,13 @@ pub fn parse(text: &str) -> Result<Argument, String> {
         }
         "buffer" if rest.is_empty() => Err("`buffer:` names no buffer".to_owned()),
         "buffer" => Ok(Argument::Pointer(Source::Named(rest.to_owned()))),
-        "expect" => expected(rest).map(own),
-        "struct" => members(rest).map(Argument::Struct),
+        "expect" => expected(rest, depth).map(own),
+        "struct" => members(rest, depth).map(Argument::Struct),
         "map" => {
             let Some((extents, buffer)) = rest.split_once(':') else {
                 return Err(format!("`{text}` names no buffer, as in map:8x32:in:x.npy"));
             };
-            match parse(buffer)? {
+            match parse_within(buffer, depth)? {
                 Argument::Pointer(source) => Ok(Argument::Map(map::parse(extents)?, source)),
                 _ => Err(format!("`{buffer}` is no buffer")),
             }
@@ -404,6 +417,16 @@ mod tests {
         let mut wanted = vec![1, 0, 0, 0, 0, 0, 0, 0, 0x22, 0x11, 0, 0, 0, 0, 0, 0];
         wanted.extend([2, 0, 0, 0, 3, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0]);
         assert_eq!((bytes, align), (wanted, 8));
+    }
+
+    /// Without a limit each level reads all others again, and the stack ends.
+    #[test]
+    fn nested_without_end() {
+        let nested = |n: usize| format!("struct:{}u8:1{}", "struct(".repeat(n), ")".repeat(n));
+        assert!(parse(&nested(20)).is_ok());
+        for bad in [nested(200_000), "map:8:".repeat(200_000) + "out:f32[8]", "struct:".repeat(200_000)] {
+            assert!(parse(&bad).is_err_and(|why| why.starts_with("more than 32")));
+        }
     }
 
     #[test]

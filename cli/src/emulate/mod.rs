@@ -9,12 +9,12 @@ pub mod expect;
 mod judge;
 mod junit;
 pub mod map;
-mod names;
+pub mod names;
 pub mod npy;
 mod report;
-mod rules;
+pub mod rules;
 mod sarif;
-mod script;
+pub mod script;
 mod session;
 
 use std::ops::Range;

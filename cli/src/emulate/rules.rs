@@ -74,7 +74,11 @@ impl Rules {
         Rules::parse(&text).map_err(|error| format!("{path}: {error}"))
     }
 
-    fn parse(text: &str) -> Result<Rules, String> {
+    /// The rules that a file says.
+    ///
+    /// # Errors
+    /// What is wrong, as text.
+    pub fn parse(text: &str) -> Result<Rules, String> {
         let rules: Rules = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let kinds = rules.severity.keys().chain(rules.suppress.iter().filter_map(|rule| rule.kind.as_ref()));
         for kind in kinds {

@@ -111,7 +111,11 @@ impl Plan {
         Ok(Plan { buffers: Vec::new(), steps: vec![step] })
     }
 
-    fn parse(text: &str) -> Result<Plan, String> {
+    /// The plan that a file says.
+    ///
+    /// # Errors
+    /// What is wrong, as text.
+    pub fn parse(text: &str) -> Result<Plan, String> {
         let script: Script = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         if script.launch.is_empty() {
             return Err("it launches nothing: a `[[launch]]` is missing".to_owned());

@@ -58,7 +58,7 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
         "name": info.name,
         "line": found.line,
         "dims": info.dims.iter().map(dim).collect::<Vec<_>>(),
-        "parameters": info.parameters.iter().map(|p| parameter(p, &size)).collect::<Vec<_>>(),
+        "parameters": (0..).zip(info.parameters.iter()).map(|(n, p)| parameter(p, info.fill(n), &size)).collect::<Vec<_>>(),
         "facts": texts(&info.facts),
         "requirements": texts(&info.requirements),
         "solved": solved,
@@ -107,7 +107,7 @@ fn dim(dim: &Dim) -> Value {
     json!({ "name": dim.name, "kind": kind })
 }
 
-fn parameter(parameter: &Parameter, size: &dyn Fn(&Size) -> String) -> Value {
+fn parameter(parameter: &Parameter, fill: Option<u64>, size: &dyn Fn(&Size) -> String) -> Value {
     let list = |sizes: &[Size]| sizes.iter().map(size).collect::<Vec<_>>();
     let (name, element) = (&parameter.name, parameter.element.name());
     match &parameter.kind {
@@ -125,6 +125,8 @@ fn parameter(parameter: &Parameter, size: &dyn Fn(&Size) -> String) -> Value {
                 "shape": list(&tensor.shape),
                 "strides": tensor.strides.as_ref().map(|s| list(s)),
                 "alignment": tensor.alignment,
+                // Bits of an element: beyond what a number of JSON holds.
+                "fill": fill.map(|bits| format!("{bits:#x}")),
             })
         }
     }

@@ -311,11 +311,12 @@ impl Context {
         }
         let mut cases: Vec<Vec<Rows>> =
             self.cases.iter().map(|c| c.iter().map(|rows| rows.iter().map(normal).collect()).collect()).collect();
-        // A maximum is one of its sides.
+        // A maximum is one of its sides. The rows have residues, and so have these: with residues written once more
+        // they would be about other sizes.
         for atom in &bends(&rows) {
             if let Atom::Positive { of } = atom {
                 let none = Expr::from_atoms(std::slice::from_ref(atom)).scale(-1);
-                let all = normal(&of.add(&none));
+                let all = of.add(&none);
                 cases.push(vec![vec![none], vec![all]]);
             }
         }

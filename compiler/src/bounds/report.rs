@@ -2,7 +2,7 @@
 
 use tilewright_sorted::SortedMap;
 
-use kernel::algorithm::{AxisId, Index, IndexId, Reduction, Source, Value, ValueId};
+use kernel::algorithm::{Algorithm, AxisId, Index, IndexId, Reduction, Source, Value, ValueId};
 use kernel::{ElementType, Size};
 use tilewright_kernel as kernel;
 
@@ -100,6 +100,7 @@ pub(super) fn report(
                     span: program.value_spans[*value as usize],
                     witness: told,
                     depends_on_data: scene.depends_on_data(*divisor),
+                    has_reduction: has_reduction(&program.algorithm, *value),
                     is_data: is_data(&program.algorithm.values[*divisor as usize]),
                     facts,
                 });
@@ -340,6 +341,14 @@ pub(super) fn declared(program: &Program, source: Source, dimension: usize) -> O
             })
         }
     }
+}
+
+/// Whether a value is made of a reduction, other than through equations.
+fn has_reduction(algorithm: &Algorithm, value: ValueId) -> bool {
+    let is_one = |value: ValueId| {
+        matches!(algorithm.values.get(value as usize), Some(Value::Reduce { .. } | Value::Fold { .. }))
+    };
+    is_one(value) || algorithm.operands(value).into_iter().any(|operand| has_reduction(algorithm, operand))
 }
 
 /// First index inside and first one outside, as text.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tilewright_kernel::info::{KernelInfo, ParameterKind};
+use tilewright_kernel::algorithm::{Reduction, Value};
+use tilewright_kernel::info::{KernelInfo, ParameterKind, Role};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::copies::{self, Holes};
@@ -18,6 +19,7 @@ use crate::plan::roles::ProducerConsumers;
 use crate::plan::staged::{Staged, Way};
 use crate::plan::{Analysed, Demand};
 use crate::region::Fit;
+use crate::schedule::accesses::Listed;
 use crate::schedule::vector::Class;
 use crate::schedule::{self, Along, Mma, Stage, computed_at_reads, rows_of};
 use crate::source::ast::Place;
@@ -309,6 +311,15 @@ impl Explained<'_> {
         if let Some(role) = schedule::role_name(&stage.program, staged.role) {
             let _ = writeln!(out, "    copy {} is made by role {role}", staged.name);
         }
+        for (_, read) in &staged.memory {
+            let (name, first) = (&staged.name, read.display(stage));
+            let _ = match read.listed {
+                Some(Listed { count, .. }) => {
+                    writeln!(out, "    copy {name} lies where {first} and the next say, {count} in all")
+                }
+                None => writeln!(out, "    copy {name} lies where {first} says"),
+            };
+        }
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
         if let Some(multicast) = &staged.multicast {
             let _ = writeln!(out, "    copy {} {}", staged.name, copies::multicast(multicast, staged));
@@ -368,8 +379,17 @@ impl Explained<'_> {
         let stage = &self.analysed.stage;
         let algorithm = &stage.program.algorithm;
         for component in &algorithm.components[algorithm.equations[stage.equation].components.range()] {
-            if component.parameter.is_some_and(|parameter| algorithm.is_scattered(parameter)) {
-                let _ = writeln!(out, "    terms go to {} one by one, by atomic operations", component.name);
+            let Value::Scatter { op, .. } = algorithm.values[component.value as usize] else { continue };
+            let how = if op.is_some() { "by atomic operations" } else { "each to its place" };
+            let _ = writeln!(out, "    terms go to {} one by one, {how}", component.name);
+            let of = component.parameter.and_then(|parameter| stage.program.parameters.get(usize::from(parameter)));
+            if matches!(of.map(|of| &of.kind), Some(ParameterKind::Tensor(tensor)) if tensor.role == Role::Output) {
+                let what = match op {
+                    Some(Reduction::Max) => "the least number of its type",
+                    Some(Reduction::Min) => "the greatest number of its type",
+                    _ => "0",
+                };
+                let _ = writeln!(out, "    a launch fills {} with {what} before", component.name);
             }
         }
         for found in &self.analysed.banks {

@@ -126,7 +126,7 @@ impl<'a> Nest<'a, '_> {
         let mut staged = self.values.staged.clone();
         for copy in self.copies_behind(behind.loops) {
             let slot = copy.pipeline.slot(self.b);
-            let starts = self.starts(&copy, &point, None);
+            let starts = self.starts(&copy, (&point, None), None);
             staged.push(copy.held(self.b, slot, starts, self.index));
         }
         let around = self.around(&point, None);

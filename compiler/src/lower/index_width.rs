@@ -383,8 +383,11 @@ fn padded(domain: &Domain) -> Vec<Expr> {
                 padded[*input] = padded[*outer].mul(factor).add(&padded[*inner]);
             }
             Op::Merge { outer, inner, output } => {
-                // ⌊c / B⌋ ≤ c; tighter bounds need the structure of c
-                padded[*outer] = padded[*output].floor_div(&domain.axes[*inner].extent).add(&Expr::constant(1));
+                // ⌊c / B⌋ ≤ c; tighter bounds need the structure of c. An axis that never has an element divides
+                // nothing: its loop has no iteration.
+                let (merged, by) = (&padded[*output], &domain.axes[*inner].extent);
+                let quotient = if by.as_constant() == Some(0) { merged.clone() } else { merged.floor_div(by) };
+                padded[*outer] = quotient.add(&Expr::constant(1));
             }
             Op::Resize { input, left, output, .. } => {
                 padded[*input] = padded[*output].add(&Expr::constant(left.abs()));

@@ -233,13 +233,14 @@ impl Nest<'_, '_> {
         let scope = self.scope(&values);
         let Value::Read { indices, .. } = self.stage.program.algorithm.values[read as usize] else { return None };
         let list = &self.stage.program.algorithm.index_lists[indices.range()];
-        let indices: Vec<ValueId> = list.iter().map(|i| self.values.index(self.b, *i, &scope)).collect();
         let (buffer, slot, offset) = if operand.stage.is_some() {
+            let indices: Vec<ValueId> = list.iter().map(|i| self.values.index(self.b, *i, &scope)).collect();
             let instance = self.values.held(source, read)?;
             let Some(Kept::Buffer { buffer, slot, .. }) = instance.holds(source, read).cloned() else { return None };
             (buffer, slot, instance.place_before_swizzle(self.b, &indices, self.index))
         } else {
             let held = self.values.staged.iter().find(|held| operand.is_in(held.staged)).cloned()?;
+            let indices = self.values.within_instance(self.b, &held, list, &scope);
             (held.buffer, held.slot, held.offset_in_slot(self.b, &indices, self.index, Swizzle::None))
         };
         // Where the last block of each tile goes on alone, the assembler takes what is carried from tile to tile for

@@ -215,12 +215,12 @@ impl<'a> Nest<'a, '_> {
     /// with a ring of n, and no other copies to wait for, that is asked n − 1 instances later.
     fn store_handed(&mut self, copy: &Copy<'_>, point: &Point, slot: ValueId) {
         copy.pipeline.wait(self.b, slot);
-        let starts = self.corners(copy, point, None);
+        let corners = self.corners(copy, point, None);
         // Groups of other copies would be counted, too.
         let released = copy.released.filter(|_| self.commits().len() == 1);
         let behind = released.map_or(0, |_| copy.staged.ring - 1);
         self.b.begin_elect();
-        copy.start(self.b, &starts, slot);
+        copy.start(self.b, &corners, slot);
         self.b.bulk_commit_group();
         self.b.bulk_wait_group_read(behind);
         self.b.end_elect();

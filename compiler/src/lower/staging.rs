@@ -8,7 +8,7 @@ use super::arithmetic::Emit;
 use super::multicast;
 use super::pipeline::{FullEmptyBarriers, Pipeline};
 use super::value::{expression, size};
-use crate::extent::{Expr, Family, Var};
+use crate::extent::{Family, Var};
 use crate::kernel_ir::{
     Buffer, BufferId, Builder, BulkCopy, MbarrierId, Sharing, TensorPart, Type, ValueId, VariableId,
 };
@@ -49,6 +49,8 @@ const FAR_IN_FRONT: i64 = -(1 << 30);
 /// Which copy of an instance, along one axis: an element offset from the start of the region.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
+    /// Where its box is, if memory lists it.
+    start: Option<ValueId>,
     /// Where its box starts.
     before: ValueId,
     /// Its phase.
@@ -57,11 +59,20 @@ struct Spot {
     within: ValueId,
 }
 
+/// Where the copies of an instance start: as [`Copy::coordinates`] gives it.
+#[derive(Clone, Debug)]
+pub(super) struct Corners {
+    /// Where its region starts.
+    pub starts: Vec<ValueId>,
+    /// The axis whose boxes have places that memory lists, and these.
+    pub listed: Option<(usize, Vec<ValueId>)>,
+}
+
 /// An instance whose copies are started.
 #[derive(Clone, Copy, Debug)]
 struct Issued<'a> {
-    /// Where its region starts, as [`Copy::corners`] gives it.
-    starts: &'a [ValueId],
+    /// Where it is copied from or to.
+    corners: &'a Corners,
     /// Its slot.
     slot: ValueId,
     /// The blocks of the cluster that it goes to, if these are several.
@@ -79,7 +90,8 @@ pub struct Held<'a> {
     pub slot: ValueId,
     /// Elements before its slot; none if there is one slot.
     pub base: Option<ValueId>,
-    /// Where its region starts, along each axis of the TMA domain.
+    /// Where its region starts, along each axis of the TMA domain, but for what memory adds; where it lists places, as
+    /// if it listed their numbers.
     pub starts: Vec<ValueId>,
 }
 
@@ -133,6 +145,12 @@ fn shares_slots(
     };
     let place = |staged: &Staged| (staged.way, staged.ring, staged.role, staged.attach.loops);
     first.way == Way::Load && is_handed && together && place(first) == place(second)
+}
+
+impl Corners {
+    fn ty(&self, b: &Builder) -> Type {
+        self.starts.first().map_or(Type::I32, |start| b.ty(*start))
+    }
 }
 
 impl<'a> Copy<'a> {
@@ -200,7 +218,7 @@ impl<'a> Copy<'a> {
     /// coordinates of the accelerator 32 bits. A start that needs more lies outside the tensor, and so does the nearest
     /// one that does not: no size is above [`MOST_ELEMENTS`]. What is added to it may wrap, to far before the
     /// tensor.
-    pub fn corners(&self, b: &mut Builder, starts: Vec<ValueId>) -> Vec<ValueId> {
+    pub fn coordinates(&self, b: &mut Builder, starts: Vec<ValueId>) -> Vec<ValueId> {
         if let Form::Runs(_) = self.staged.form {
             return starts;
         }
@@ -217,20 +235,20 @@ impl<'a> Copy<'a> {
         starts.into_iter().map(&mut coordinate).collect()
     }
 
-    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are [`Self::corners`].
-    pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
+    /// Starts every copy of an instance in `slot`; by the elected thread.
+    pub fn start(&self, b: &mut Builder, corners: &Corners, slot: ValueId) {
         if let Some(barrier) = self.barrier.filter(|_| self.leads()) {
             b.mbarrier_expect_tx(barrier, slot, u32::try_from(self.bytes).unwrap_or(u32::MAX));
         }
-        let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
+        let ty = corners.ty(b);
         let zero = b.index_literal(ty, 0);
-        let mut spots = vec![Spot { before: zero, phase: zero, within: zero }; starts.len()];
+        let mut spots = vec![Spot { start: None, before: zero, phase: zero, within: zero }; corners.starts.len()];
         let mut first = b.index_literal(Type::I32, 0);
         let Some(multicast) = &self.staged.multicast else {
-            return self.issue(b, Issued { starts, slot, readers: None }, &self.staged.counted(), &mut spots, first);
+            return self.issue(b, Issued { corners, slot, readers: None }, &self.staged.counted(), &mut spots, first);
         };
         let digit = multicast::digit(b, multicast);
-        let issued = Issued { starts, slot, readers: Some(multicast::readers(b, multicast)) };
+        let issued = Issued { corners, slot, readers: Some(multicast::readers(b, multicast)) };
         let slice = self.staged.strides().into_iter().find(|step| self.staged.is_sliced(step));
         match slice {
             Some(step) => {
@@ -260,6 +278,7 @@ impl<'a> Copy<'a> {
         };
         let axis = &self.staged.axes[step.axis];
         let count = |step: &Step| self.staged.axes[step.axis].count(step.part);
+        let listed = issued.corners.listed.as_ref().filter(|(axis, _)| *axis == step.axis).map(|(_, places)| places);
         let mut one = |b: &mut Builder, n: ValueId, ty: Type| {
             let literal =
                 |b: &mut Builder, ty: Type, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
@@ -267,11 +286,15 @@ impl<'a> Copy<'a> {
             let moved = b.index_mul(n, stride);
             let offset = b.index_add(offset, moved);
             let along = literal(b, ty, axis.step(step.part));
+            let number = n;
             let n = b.index_convert(n, ty);
             let along = b.index_mul(n, along);
             let outer = spots[step.axis];
             let spot = &mut spots[step.axis];
+            let place = b.kernel().index_literal(number).and_then(|n| listed?.get(usize::try_from(n).ok()?));
             match step.part {
+                // As the first box of a region that starts there.
+                Part::Box if place.is_some() => spot.start = place.copied(),
                 Part::Box => spot.before = along,
                 Part::Phase => spot.phase = along,
                 Part::Slot => spot.within = along,
@@ -279,8 +302,9 @@ impl<'a> Copy<'a> {
             self.issue(b, issued, inner, spots, offset);
             spots[step.axis] = outer;
         };
-        let ty = issued.starts.first().map_or(Type::I32, |start| b.ty(*start));
-        if counted.iter().map(count).product::<i128>() > WRITTEN_OUT {
+        let ty = issued.corners.ty(b);
+        // Of places that memory lists the elected thread picks one by its name.
+        if counted.iter().map(count).product::<i128>() > WRITTEN_OUT && listed.is_none() {
             let iterations = b.index_literal(Type::I32, i64::try_from(count(step)).unwrap_or(i64::MAX));
             let n = b.begin_rolled_loop(iterations);
             one(b, n, ty);
@@ -295,7 +319,10 @@ impl<'a> Copy<'a> {
 
     /// Starts one copy of an instance.
     fn copy(&self, b: &mut Builder, issued: Issued<'_>, spots: &[Spot], offset: ValueId) {
-        let Issued { starts, slot, readers } = issued;
+        let Issued { corners, slot, readers } = issued;
+        let starts: Vec<ValueId> =
+            corners.starts.iter().zip(spots).map(|(start, spot)| spot.start.unwrap_or(*start)).collect();
+        let starts = &starts[..];
         let Self { staged, map, buffer, .. } = *self;
         let barrier = self.barrier;
         let part = match staged.form {
@@ -369,7 +396,8 @@ impl<'a> Copy<'a> {
 }
 
 impl Held<'_> {
-    /// Element offset in the buffer of the tensor's element at `indices`, which lies in the region.
+    /// Element offset in the buffer of the tensor's element at `indices`, which lies in the region: but for what memory
+    /// adds to indices and starts.
     pub fn offset(&self, b: &mut Builder, indices: &[ValueId], ty: Type) -> ValueId {
         let offset = self.offset_in_slot(b, indices, ty, self.staged.swizzle);
         self.base.map_or(offset, |base| b.index_add(base, offset))
@@ -417,15 +445,21 @@ fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId, index
     b.index_compare(Compare::Lt, first, end)
 }
 
-/// The starts of a region as index integers of a type. `leaf` gives the values of the loops around.
+/// The starts of a region as index integers of a type, those to which memory adds something of 64 bits. `leaf` gives
+/// the values of the loops around, and of what memory holds.
 pub(super) fn starts(
     b: &mut Builder,
     staged: &Staged,
-    ty: Type,
-    leaf: &dyn Fn(&mut Builder, Var) -> ValueId,
+    (ty, is_added): (Type, bool),
+    leaf: &dyn Fn(&mut Builder, Var, Type) -> ValueId,
 ) -> Vec<ValueId> {
-    let start = |e: &Expr, b: &mut Builder| expression(b, e, ty, leaf);
-    staged.axes.iter().map(|axis| start(&axis.region.start, b)).collect()
+    let start = |axis: &Axis, b: &mut Builder| {
+        let e = &axis.region.start;
+        let is_added = is_added && e.mentions(&|v| Family::MEMORY.number(v).is_some());
+        let ty = if is_added { Type::I64 } else { ty };
+        expression(b, e, ty, &|b, v| leaf(b, v, ty))
+    };
+    staged.axes.iter().map(|axis| start(axis, b)).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::*;
 use crate::domain::Unit;
-use crate::extent::Family;
+use crate::extent::{Expr, Family};
 use crate::kernel_ir::{IndexOp, Kernel, Op, RegionId, Signature, StatementKind};
 use crate::plan::staged::{Boxed, NotRuns};
 use crate::region::Interval;
@@ -171,6 +171,7 @@ fn readers_look_where_copies_write() {
             promotion: Promotion::None,
             evict: None,
             multicast: None,
+            memory: Vec::new(),
         });
     }
 }
@@ -182,7 +183,7 @@ fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     let copy = Copy::new(&mut b, staged, 0, (None, &[], None), (Type::I32, staged.bytes()));
     let start: Vec<ValueId> = start.iter().map(|x| b.index_literal(Type::I32, *x as i64)).collect();
     let slot = b.index_literal(Type::I32, 0);
-    copy.start(&mut b, &start, slot);
+    copy.start(&mut b, &Corners { starts: start, listed: None }, slot);
     let mut found = Vec::new();
     run(b.kernel(), Kernel::BODY, &mut BTreeMap::new(), &mut found);
     found
@@ -276,6 +277,7 @@ fn redirected_copies_have_no_live_slot() {
             promotion: Promotion::None,
             evict: None,
             multicast: None,
+            memory: Vec::new(),
         };
         // The level by definition, for this one instance.
         let copies = |tile: &[Tile]| -> Vec<crate::tma::slots::Copy> {

@@ -36,11 +36,14 @@
 //! done, in all blocks that take a copy together.
 
 use super::stage::{Iteration, Nest, Point};
-use super::staging::{self, Copy};
-use crate::extent::Var;
-use crate::kernel_ir::{Builder, Type, ValueId};
+use super::staging::{self, Copy, Corners};
+use super::value::expression;
+use crate::domain::AxisId;
+use crate::extent::{Expr, Family, Var};
+use crate::kernel_ir::{Builder, RegionId, Type, ValueId};
 use crate::plan::roles::is_read_behind;
 use crate::plan::staged::Way;
+use crate::schedule::accesses::FromMemory;
 
 /// A copy that this role makes or reads; or all threads do, without roles.
 pub(super) struct Part<'a> {
@@ -65,12 +68,48 @@ impl Part<'_> {
     }
 }
 
+/// What memory holds of the places of copies, where it was read.
+pub(super) struct PlaceRead {
+    read: FromMemory,
+    /// It is there as long as this is open.
+    region: RegionId,
+    value: ValueId,
+}
+
+/// The loops of a stage around an instance.
+#[derive(Clone, Copy)]
+struct Loops<'p> {
+    leaves: &'p [AxisId],
+    dims: usize,
+    point: &'p Point,
+    /// The iteration that is meant of one of them, if not the present one.
+    other: Option<Iteration>,
+}
+
+impl Loops<'_> {
+    fn leaf(&self, v: Var) -> Option<AxisId> {
+        (v as usize).checked_sub(self.dims).and_then(|n| self.leaves.get(n)).copied()
+    }
+
+    fn other(&self, v: Var) -> Option<ValueId> {
+        self.other.filter(|other| self.leaf(v) == Some(other.axis)).map(|other| other.value)
+    }
+
+    /// The value of a loop, or of a dimension.
+    fn value(&self, b: &mut Builder, v: Var, ty: Type) -> ValueId {
+        match self.other(v).or_else(|| self.leaf(v).and_then(|leaf| self.point.values[leaf])) {
+            Some(value) => b.index_convert(value, ty),
+            None => b.dim(v as u16, ty),
+        }
+    }
+}
+
 /// An instance of a copy that is about to be started.
 struct Due<'a, 'c> {
     copy: &'c Copy<'a>,
     slot: ValueId,
-    /// Where its region starts: see [`Copy::corners`].
-    starts: Vec<ValueId>,
+    /// Where it is copied from or to.
+    corners: Corners,
     /// Whether there is such an instance; always, if nothing says so.
     exists: Option<ValueId>,
 }
@@ -115,24 +154,92 @@ impl<'a> Nest<'a, '_> {
         k > 0 || self.target.is_some() || self.around.tile.is_some()
     }
 
-    /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
-    pub(super) fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<Iteration>) -> Vec<ValueId> {
-        let (leaves, dims, ty) = (&self.stage.domain.leaves, self.facts.dims(), self.index);
-        let value = |b: &mut Builder, v: Var| {
-            let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
-            let other = other.filter(|other| leaf == Some(&other.axis)).map(|other| other.value);
-            match other.or_else(|| leaf.and_then(|leaf| point.values[*leaf])) {
-                Some(value) => b.index_convert(value, ty),
-                None => b.dim(v as u16, ty),
+    /// Where the region of an instance starts, for the loops at `point`, of which `other` gives one another value; with
+    /// what is `added` by memory, or as [`Held::starts`](staging::Held::starts) says.
+    pub(super) fn starts(
+        &mut self,
+        copy: &Copy<'_>,
+        (point, other): (&Point, Option<Iteration>),
+        added: Option<&[(Var, ValueId)]>,
+    ) -> Vec<ValueId> {
+        let around = Loops { leaves: &self.stage.domain.leaves, dims: self.facts.dims(), point, other };
+        let number = |v: Var| {
+            let (_, read) = copy.staged.memory.iter().find(|(other, _)| *other == v)?;
+            Some(&read.indices[read.listed?.along])
+        };
+        let value = |b: &mut Builder, v: Var, ty: Type| match (Family::MEMORY.number(v), added) {
+            (None, _) => around.value(b, v, ty),
+            (Some(_), None) => {
+                let number = number(v).map(|e| expression(b, e, ty, &|b, v| around.value(b, v, ty)));
+                number.unwrap_or_else(|| b.index_literal(ty, 0))
+            }
+            (Some(_), Some(added)) => {
+                let known = added.iter().find(|(other, _)| *other == v);
+                known.map_or_else(|| b.index_literal(ty, 0), |(_, value)| *value)
             }
         };
-        staging::starts(self.b, copy.staged, ty, &value)
+        staging::starts(self.b, copy.staged, (self.index, added.is_some()), &value)
     }
 
-    /// The same, for the copies that the elected thread starts.
-    pub(super) fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<Iteration>) -> Vec<ValueId> {
-        let starts = self.starts(copy, point, other);
-        copy.corners(self.b, starts)
+    /// The same for the copies that the elected thread starts.
+    pub(super) fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<Iteration>) -> Corners {
+        let mut added: Vec<(Var, ValueId)> = Vec::with_capacity(copy.staged.memory.len());
+        let mut places = Vec::new();
+        for (v, read) in &copy.staged.memory {
+            let each: Vec<ValueId> = read.each().map(|one| self.of_memory(&one, (point, other))).collect();
+            added.push((*v, each[0]));
+            if read.listed.is_some() {
+                places = each;
+            }
+        }
+        let mut at = |added: &[(Var, ValueId)]| {
+            let starts = self.starts(copy, (point, other), Some(added));
+            copy.coordinates(self.b, starts)
+        };
+        let starts = at(&added);
+        let listed = copy.staged.listed().map(|(axis, (v, _))| {
+            let mut one = |place: ValueId| {
+                added.iter_mut().filter(|(other, _)| other == v).for_each(|(_, value)| *value = place);
+                at(&added)[axis]
+            };
+            (axis, places.iter().map(|place| one(*place)).collect())
+        });
+        Corners { starts, listed }
+    }
+
+    /// An integer that memory holds, for the loops at `point`.
+    fn of_memory(&mut self, read: &FromMemory, (point, other): (&Point, Option<Iteration>)) -> ValueId {
+        let around = Loops { leaves: &self.stage.domain.leaves, dims: self.facts.dims(), point, other };
+        let is_same = !read.indices.iter().flat_map(Expr::vars).any(|v| around.other(v).is_some());
+        let is_it = |known: &&PlaceRead| is_same && known.read == *read && self.b.is_open(known.region);
+        if let Some(known) = self.places_read.iter().find(is_it) {
+            return known.value;
+        }
+        let ty = self.index;
+        self.values.of_memory(self.b, read, &|b, v| around.value(b, v, ty))
+    }
+
+    /// Before the loop at position `k`: reads what copies in it need of memory, if it is the same in each iteration.
+    pub(super) fn read_places(&mut self, point: &Point, k: usize) {
+        if self.around.passes {
+            return;
+        }
+        self.places_read.retain(|known| self.b.is_open(known.region));
+        let inside = &self.sequence[k..];
+        let vars: Vec<Var> = (self.stage.domain.leaves.iter().enumerate())
+            .filter(|(_, leaf)| inside.contains(leaf))
+            .map(|(n, _)| (self.facts.dims() + n) as Var)
+            .collect();
+        let parts = (k + 1..=self.sequence.len()).flat_map(|n| self.parts(n)).filter(|part| part.makes);
+        let reads: Vec<FromMemory> =
+            parts.flat_map(|part| &part.copy.staged.memory).flat_map(|(_, read)| read.each()).collect();
+        for read in reads {
+            let is_inside = read.indices.iter().flat_map(Expr::vars).any(|v| vars.contains(&v));
+            if !is_inside && !self.places_read.iter().any(|known| known.read == read) {
+                let value = self.of_memory(&read, (point, None));
+                self.places_read.push(PlaceRead { read, region: self.b.region(), value });
+            }
+        }
     }
 
     /// Before the loop at position `k`, which has so many iterations: starts the first instances of the copies in it
@@ -174,7 +281,7 @@ impl<'a> Nest<'a, '_> {
         if is_used && part.is_handed() && copy.leads() {
             self.if_it_exists(exists, |b| copy.pipeline.acquire_for(b, next));
         }
-        Due { copy, slot: next.0, starts: self.corners(copy, point, other), exists }
+        Due { copy, slot: next.0, corners: self.corners(copy, point, other), exists }
     }
 
     /// The slot that the first instance of a loop inside `k` others has: the first one, if the loop is entered once.
@@ -198,8 +305,8 @@ impl<'a> Nest<'a, '_> {
             return;
         }
         self.b.begin_elect();
-        for Due { copy, slot, starts, exists } in due {
-            self.if_it_exists(*exists, |b| copy.start(b, starts, *slot));
+        for Due { copy, slot, corners, exists } in due {
+            self.if_it_exists(*exists, |b| copy.start(b, corners, *slot));
         }
         self.b.end_elect();
     }
@@ -255,7 +362,7 @@ impl<'a> Nest<'a, '_> {
 
     /// From here on the instance of a copy in `slot` is what readers and writers see.
     pub(super) fn hold(&mut self, copy: &Copy<'a>, slot: ValueId, point: &Point) {
-        let starts = self.starts(copy, point, None);
+        let starts = self.starts(copy, (point, None), None);
         let held = copy.held(self.b, slot, starts, self.index);
         let list = match copy.staged.way {
             Way::Load => &mut self.values.staged,
@@ -275,13 +382,13 @@ impl<'a> Nest<'a, '_> {
         let mut refills = Vec::new();
         for copy in parts.iter().filter(|part| part.is_load() && part.is_refilled()).map(|part| &part.copy) {
             let Some(later) = self.later(point, k, copy.staged.ring) else { continue };
-            let starts = self.corners(copy, point, Some(later));
-            refills.push(Due { copy, slot: copy.pipeline.slot(self.b), starts, exists: Some(later.exists) });
+            let corners = self.corners(copy, point, Some(later));
+            refills.push(Due { copy, slot: copy.pipeline.slot(self.b), corners, exists: Some(later.exists) });
         }
         let mut stores = Vec::new();
         for copy in parts.iter().filter(|part| !part.is_load() && !part.is_handed()).map(|part| &part.copy) {
             let slot = self.slot(copy);
-            stores.push(Due { copy, slot, starts: self.corners(copy, point, None), exists: None });
+            stores.push(Due { copy, slot, corners: self.corners(copy, point, None), exists: None });
         }
         let shortest = stores.iter().map(|due| due.copy.staged.ring).min();
         // Groups of other loops would be counted, too.
@@ -303,8 +410,8 @@ impl<'a> Nest<'a, '_> {
         }
         if !due.is_empty() {
             self.b.begin_elect();
-            for Due { copy, slot, starts, exists } in &due {
-                self.if_it_exists(exists.filter(|exists| any != Some(*exists)), |b| copy.start(b, starts, *slot));
+            for Due { copy, slot, corners, exists } in &due {
+                self.if_it_exists(exists.filter(|exists| any != Some(*exists)), |b| copy.start(b, corners, *slot));
             }
             if let Some(ring) = shortest {
                 self.b.bulk_commit_group();

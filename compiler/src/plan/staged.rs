@@ -4,11 +4,12 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
-use crate::extent::Expr;
+use crate::extent::{Expr, Var};
 use crate::kernel_ir::Evict;
 use crate::layout::{self, Path};
 use crate::region::Interval;
 use crate::schedule::Attach;
+use crate::schedule::accesses::FromMemory;
 use crate::source::Span;
 
 /// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed,
@@ -54,6 +55,9 @@ pub struct Staged {
     pub attach: Attach,
     /// The axes of the TMA domain, outermost first.
     pub axes: Vec<Axis>,
+    /// What is read from memory for the start of an instance, by the variables of
+    /// [`Family::MEMORY`](crate::extent::Family::MEMORY) that stand for it there.
+    pub memory: Vec<(Var, FromMemory)>,
     /// Which instructions copy an instance.
     pub form: Form,
     /// The swizzle of its layout.
@@ -98,6 +102,12 @@ impl Staged {
     pub fn is_for(&self, parameter: u16, read: Option<ValueId>) -> bool {
         let served = |served: &Vec<ValueId>| read.is_some_and(|read| served.contains(&read));
         self.way == Way::Load && self.parameter == parameter && self.serves.as_ref().is_none_or(served)
+    }
+
+    /// The axis whose boxes have places that memory lists, if there is one, and what lists them.
+    pub fn listed(&self) -> Option<(usize, &(Var, FromMemory))> {
+        let listed = self.memory.iter().find(|(_, read)| read.listed.is_some())?;
+        Some((self.axes.iter().position(|axis| axis.region.start.vars().contains(&listed.0))?, listed))
     }
 
     /// The longest distance of neighbours that a tensor map has, in elements.

@@ -129,12 +129,18 @@ pub fn is_never((lower, upper): &(Expr, Expr)) -> bool {
 
 /// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
 pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
+    index_over(program, id, scope, &mut |_| Expr::unknown())
+}
+
+/// The same, with `of_memory` for what is read from memory.
+pub fn index_over(program: &Program, id: IndexId, scope: &Scope, of_memory: &mut dyn FnMut(ValueId) -> Expr) -> Expr {
     match program.algorithm.indices[id as usize] {
         Index::Literal(c) => Expr::constant(i128::from(c)),
         Index::Dim(d) => Expr::var(Var::from(d)),
         Index::Axis(a) => scope.get(&a).cloned().unwrap_or_else(Expr::unknown),
+        Index::Value(v) => of_memory(v),
         node => node.sides().map_or_else(Expr::unknown, |sides| {
-            let [a, b] = sides.map(|side| index(program, side, scope));
+            let [a, b] = sides.map(|side| index_over(program, side, scope, of_memory));
             of_sides(node, &a, &b)
         }),
     }

@@ -11,8 +11,8 @@ use super::Obligation;
 use super::equations::{AxesOf, Context, Hint};
 use super::names::{Local, plain};
 use crate::diag::codes::{
-    DotShape, DotType, NotSupportedYet, OrderWithoutEffect, Promotion, PromotionProblem, SeveralAxes, TupleUse,
-    TypeMismatch, TypeMismatchAt, WrongTuple,
+    BadScatter, DotShape, DotType, NotSupportedYet, OrderWithoutEffect, Promotion, PromotionProblem, ScatterProblem,
+    SeveralAxes, TupleUse, TypeMismatch, TypeMismatchAt, WrongTuple,
 };
 use crate::source::{Span, ast};
 
@@ -24,6 +24,11 @@ impl Context<'_> {
             let instead = "a `sum` over `|j in 0..=i|` is right, and adds up the terms of each element anew";
             let (construct, instead) = ("scan".to_owned(), Some(instead.to_owned()));
             self.diags.report(NotSupportedYet { construct, span, instead });
+            return None;
+        }
+        if kind == ast::ReductionKind::Only {
+            let problem = ScatterProblem::OnlyElsewhere { at: reduction.kind.span };
+            self.diags.report(BadScatter { name: String::new(), problem, span });
             return None;
         }
         let order = self.order(reduction);
@@ -50,7 +55,9 @@ impl Context<'_> {
             ast::ReductionKind::Any => Reduction::Any,
             ast::ReductionKind::Argmax => Reduction::ArgMax,
             ast::ReductionKind::Argmin => Reduction::ArgMin,
-            ast::ReductionKind::Sum | ast::ReductionKind::Dot | ast::ReductionKind::Scan => Reduction::Sum,
+            ast::ReductionKind::Sum | ast::ReductionKind::Dot | ast::ReductionKind::Scan | ast::ReductionKind::Only => {
+                Reduction::Sum
+            }
         };
         if is_search && axes.len() != 1 {
             let extra = reduction.axes.get(1).map_or(span, |a| a.span);

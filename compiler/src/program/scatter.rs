@@ -2,8 +2,10 @@
 //!
 //! The axes on the left that the reduction does not bind are indices of the tensor, as in every equation; those that it
 //! binds have a term each. The equation that is built has all of them, and one term for each of their values: what
-//! another equation does once for each element, this one does once for each term. So terms meet in no order, and the
-//! tensor begins as what it was: it is `inout`. Nothing reads it.
+//! another equation does once for each element, this one does once for each term. So terms meet in no order. Nothing
+//! reads the tensor. If it is `inout`, it begins as what it was, and an output begins as the reduction of no terms
+//! ([`tilewright_kernel::KernelInfo::fill`]): the sign between the sides says which of both is meant. That no two terms
+//! belong to one element, which `only` says, is not proved, and never relied on: an element has one of its terms.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{AxisId, IndexId, Reduction, Value, ValueId};
@@ -14,11 +16,11 @@ use super::names::plain;
 use super::order::Plan;
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
-    BadScatter, Foreign, ForeignSyntax, OrderedByNobody, ScatterProblem, TupleUse, TypeMismatch, TypeMismatchAt,
-    WrongTuple,
+    BadScatter, Foreign, ForeignSyntax, OrderedByNobody, Promotion, PromotionProblem, ScatterProblem, TupleUse,
+    TypeMismatch, TypeMismatchAt, WrongTuple,
 };
 use crate::kernel_ir::AtomicOp;
-use crate::source::ast;
+use crate::source::{Span, ast};
 
 /// What an equation became whose places memory gives.
 pub(super) struct Scattered {
@@ -68,37 +70,50 @@ impl Context<'_> {
         }
         let name = plain(target).to_owned();
         let problem = |problem| BadScatter { name: name.clone(), problem, span: ast.head };
-        let role = self.signature.tensors.get(&*name).and_then(|&p| self.signature.tensor(p)).map(|t| t.role);
-        if role != Some(Role::InOut) {
-            let declared = self.signature.tensors.get(&*name).map(|&parameter| self.declared(parameter));
-            self.diags.report(problem(ScatterProblem::NotInPlace { declared }));
+        let parameter = self.signature.tensors.get(&*name).copied();
+        let role = parameter.and_then(|parameter| self.signature.tensor(parameter)).map(|tensor| tensor.role);
+        let Some((parameter, role @ (Role::InOut | Role::Output))) = parameter.zip(role) else {
+            self.diags.report(problem(ScatterProblem::NoTensor));
             return None;
-        }
+        };
+        let is_inout = role == Role::InOut;
         let ast::ExprKind::Reduction(reduction) = &ast.value.kind else {
-            let axes = self.unbound(scatter);
-            let (from, value) = (scatter.update.span.to(ast.value.span), ast.value.span);
-            self.diags.report(problem(ScatterProblem::NoReduction { axes, from, value }));
+            if let Some(at) = only_in(&ast.value) {
+                self.diags.report(problem(ScatterProblem::OnlyElsewhere { at }));
+                return None;
+            }
+            let (axes, value) = (self.unbound(scatter), ast.value.span);
+            let from = scatter.update.span.to(value);
+            let element = self.signature.parameters[usize::from(parameter)].element;
+            self.diags.report(problem(ScatterProblem::NoReduction { axes, from, value, element, is_inout }));
             return None;
         };
         let update = match reduction.kind.value {
             ast::ReductionKind::Sum => ast::Update::Add,
             ast::ReductionKind::Max => ast::Update::Max,
             ast::ReductionKind::Min => ast::Update::Min,
+            ast::ReductionKind::Only => ast::Update::Assign,
             kind => {
                 let kind = kind.as_str();
                 self.diags.report(problem(ScatterProblem::OtherReduction { kind, at: reduction.kind.span }));
                 return None;
             }
         };
-        if let Some(order) = reduction.order.as_ref().filter(|order| order.value != ast::ReductionOrder::Unordered) {
+        if let Some(order) = reduction.order.as_ref().filter(|order| order.value != ast::ReductionOrder::Unordered)
+            && reduction.kind.value == ast::ReductionKind::Sum
+        {
             let (word, at) = (order.value.as_str(), order.span);
             self.diags.report(problem(ScatterProblem::Ordered { word, at }));
             return None;
         }
+        // An output is what its terms come to, and nothing else.
+        let update = if is_inout { update } else { ast::Update::Assign };
         if scatter.update.value != update {
             let (kind, found) = (reduction.kind.value.as_str(), scatter.update.value.as_str());
             let (instead, at) = (update.as_str(), scatter.update.span);
-            self.diags.report(problem(ScatterProblem::OtherUpdate { kind, found, instead, at }));
+            let declared = self.declared(parameter);
+            let beginning = (reduction.kind.value, is_inout);
+            self.diags.report(problem(ScatterProblem::OtherUpdate { kind, found, instead, declared, beginning, at }));
             return None;
         }
         Some(reduction)
@@ -139,8 +154,15 @@ impl Context<'_> {
     ) -> Option<ValueId> {
         let kind = reduction.kind.value;
         self.order(reduction)?;
+        if let Some(promote) = &reduction.promote {
+            let problem = PromotionProblem::NotADot(kind.as_str());
+            self.diags.report(Promotion { problem, span: promote.span });
+        }
         let indices: Vec<Option<IndexId>> = scatter.indices.iter().map(|index| self.index(index)).collect();
-        let term = self.term(kind, &reduction.body, Hint::from(declared))?;
+        let term = match kind {
+            ast::ReductionKind::Only => self.value(&reduction.body, Hint::from(declared))?,
+            _ => self.term(kind, &reduction.body, Hint::from(declared))?,
+        };
         let indices = indices.into_iter().collect::<Option<Vec<IndexId>>>()?;
         let (expected, found) = (declared?, self.nodes.element(term));
         if expected != found {
@@ -149,9 +171,10 @@ impl Context<'_> {
             return None;
         }
         let op = match kind {
-            ast::ReductionKind::Max => Reduction::Max,
-            ast::ReductionKind::Min => Reduction::Min,
-            _ => Reduction::Sum,
+            ast::ReductionKind::Max => Some(Reduction::Max),
+            ast::ReductionKind::Min => Some(Reduction::Min),
+            ast::ReductionKind::Only => None,
+            _ => Some(Reduction::Sum),
         };
         if !update_of(op).is_some_and(|update| update.takes(found)) {
             let (name, kind) = (plain(ast.targets.first()?).to_owned(), kind.as_str());
@@ -160,7 +183,7 @@ impl Context<'_> {
             return None;
         }
         let is_unordered = reduction.order.as_ref().is_some_and(|o| o.value == ast::ReductionOrder::Unordered);
-        if op == Reduction::Sum && found.is_float() && !is_unordered {
+        if op == Some(Reduction::Sum) && found.is_float() && !is_unordered {
             let (element, span) = (found, reduction.kind.span);
             self.diags.report(OrderedByNobody { element, span, reduction: None });
             return None;
@@ -170,13 +193,27 @@ impl Context<'_> {
     }
 }
 
+/// The word `only` in a part of an expression.
+fn only_in(value: &ast::Expr) -> Option<Span> {
+    let mut found = None;
+    value.visit(&mut |part| {
+        if let ast::ExprKind::Reduction(reduction) = &part.kind
+            && reduction.kind.value == ast::ReductionKind::Only
+        {
+            found.get_or_insert(reduction.kind.span);
+        }
+    });
+    found
+}
+
 /// The operation on memory that takes in the terms of a scatter; none if there is none.
-pub fn update_of(op: Reduction) -> Option<AtomicOp> {
+pub fn update_of(op: Option<Reduction>) -> Option<AtomicOp> {
     match op {
-        Reduction::Sum => Some(AtomicOp::Add),
-        Reduction::Max => Some(AtomicOp::Max),
-        Reduction::Min => Some(AtomicOp::Min),
-        _ => None,
+        None => Some(AtomicOp::Set),
+        Some(Reduction::Sum) => Some(AtomicOp::Add),
+        Some(Reduction::Max) => Some(AtomicOp::Max),
+        Some(Reduction::Min) => Some(AtomicOp::Min),
+        Some(_) => None,
     }
 }
 

@@ -2,12 +2,13 @@
 //! followed into their equations, as lowering inlines them.
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{self, Binary, Run, Source, Value, ValueId};
+use tilewright_kernel::algorithm::{self, Binary, IndexId, Run, Source, Value, ValueId};
+use tilewright_kernel::info::Role;
 
 use super::Stage;
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts, Var};
-use crate::program::expressions::{self, Scope, index, offset, tensor};
+use crate::extent::{Expr, Facts, Family, Var};
+use crate::program::expressions::{self, Scope, index, index_over, offset, tensor};
 use crate::program::{INLINE_LIMIT, Program};
 use crate::source::Span;
 
@@ -34,6 +35,70 @@ pub struct Access {
     pub inner: Vec<Inner>,
     /// Whether it happens once for each term of the stage's own reduction.
     pub in_terms: bool,
+    /// Its indices over integers that memory holds, of a read with such indices.
+    pub gathered: Option<Box<Gathered>>,
+}
+
+impl Access {
+    /// The index of each dimension, over integers that memory holds where there are such.
+    pub fn all_indices(&self) -> impl Iterator<Item = &Expr> {
+        let gathered = self.gathered.as_deref();
+        let of_memory =
+            gathered.into_iter().flat_map(|g| g.indices.iter().chain(g.reads.iter().flat_map(|r| &r.indices)));
+        self.indices.iter().filter(move |_| gathered.is_none()).chain(of_memory)
+    }
+}
+
+/// The indices of a read that depend on memory.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    /// Index of each dimension; what is read is a variable of [`Family::MEMORY`], by its position in `reads`.
+    pub indices: Vec<Expr>,
+    /// What is read for them.
+    pub reads: Vec<FromMemory>,
+}
+
+/// An integer that an input holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromMemory {
+    /// The input.
+    pub parameter: u16,
+    /// Where.
+    pub indices: Vec<Expr>,
+    /// The bits of what it is outside of the input; none where that is never asked for.
+    pub or: Option<u64>,
+    /// If it stands for several, one for each box of an instance: how they follow each other.
+    pub listed: Option<Listed>,
+}
+
+/// Integers of an input that follow each other along one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The dimension.
+    pub along: usize,
+    /// How many they are; at least 2.
+    pub count: i64,
+}
+
+impl FromMemory {
+    /// Each integer that it stands for.
+    pub fn each(&self) -> impl Iterator<Item = Self> {
+        let numbers = 0..self.listed.map_or(1, |listed| listed.count);
+        numbers.map(|n| {
+            let mut one = Self { listed: None, ..self.clone() };
+            if let Some(listed) = self.listed {
+                one.indices[listed.along] = one.indices[listed.along].add(&Expr::constant(n.into()));
+            }
+            one
+        })
+    }
+
+    /// It as it would be written in the loops of a stage.
+    pub fn display(&self, stage: &Stage) -> String {
+        let name = |v: Var| stage.name_of(v).unwrap_or_else(|| "?".to_owned());
+        let indices: Vec<String> = self.indices.iter().map(|e| e.show(&name)).collect();
+        format!("{}[{}]", stage.program.parameters[usize::from(self.parameter)].name, indices.join(", "))
+    }
 }
 
 /// An axis of a reduction that is no loop of the stage.
@@ -130,7 +195,7 @@ pub fn collect_served(
         if matches!(program.algorithm.values[component.value as usize], Value::Scatter { .. }) {
             continue;
         }
-        collector.push(parameter, indices.clone(), program.component_spans[at], None, false);
+        collector.push(parameter, (indices.clone(), None), program.component_spans[at], None, false);
     }
     Some(Accesses { tensors: collector.accesses, stages: collector.stages })
 }
@@ -157,7 +222,14 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, value: Option<ValueId>, has_or: bool) {
+    fn push(
+        &mut self,
+        parameter: u16,
+        (indices, gathered): (Vec<Expr>, Option<Box<Gathered>>),
+        span: Span,
+        value: Option<ValueId>,
+        has_or: bool,
+    ) {
         let is_write = value.is_none();
         let Some(tensor) = tensor(self.program, parameter) else { return };
         if self.never && !is_write {
@@ -177,7 +249,41 @@ impl Collector<'_> {
             has_or,
             inner,
             in_terms,
+            gathered,
         });
+    }
+
+    /// Indices over what memory holds; none if it is more than single elements of inputs that they depend on.
+    fn gathered(&self, list: &[IndexId], scope: &Scope) -> Option<Box<Gathered>> {
+        let mut reads: Vec<FromMemory> = Vec::new();
+        let mut of_memory = |value: ValueId| {
+            let Some(read) = self.element(value, scope) else { return Expr::unknown() };
+            let known = reads.iter().position(|other| *other == read);
+            let number = known.unwrap_or_else(|| {
+                reads.push(read);
+                reads.len() - 1
+            });
+            Family::MEMORY.expr(number)
+        };
+        let indices: Vec<Expr> = list.iter().map(|i| index_over(self.program, *i, scope, &mut of_memory)).collect();
+        (!indices.iter().any(Expr::is_unknown)).then(|| Box::new(Gathered { indices, reads }))
+    }
+
+    /// The element of an input that a value is.
+    fn element(&self, value: ValueId, scope: &Scope) -> Option<FromMemory> {
+        let algorithm = &self.program.algorithm;
+        let Value::Read { source: Source::Parameter(parameter), indices, or } = algorithm.values[value as usize] else {
+            return None;
+        };
+        tensor(self.program, parameter).filter(|tensor| tensor.role == Role::Input)?;
+        let or = match or.map(|or| &algorithm.values[or as usize]) {
+            None => None,
+            Some(Value::Literal(bits)) => Some(*bits),
+            Some(_) => return None,
+        };
+        let list = &algorithm.index_lists[indices.range()];
+        let indices: Vec<Expr> = list.iter().map(|i| self.facts.normal(&index(self.program, *i, scope))).collect();
+        (!indices.iter().any(Expr::is_unknown)).then_some(FromMemory { parameter, indices, or, listed: None })
     }
 
     fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
@@ -221,7 +327,9 @@ impl Collector<'_> {
                     }
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
-                        self.push(parameter, exprs, span, Some(id), or.is_some());
+                        let is_gather = exprs.iter().any(Expr::is_unknown);
+                        let gathered = if is_gather { self.gathered(list, scope) } else { None };
+                        self.push(parameter, (exprs, gathered), span, Some(id), or.is_some());
                     }
                     Source::Equation { equation, component } => {
                         let definition = &algorithm.equations[usize::from(equation)];

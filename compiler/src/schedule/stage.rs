@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Source, ValueId};
 use super::roots::whole_root;
 use super::{Attach, Beside, BufferLayout, Distribution, Mma, Raster};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, Unit};
-use crate::extent::{Expr, Facts, Family};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::kernel_ir::Sharing;
 use crate::program::Program;
 use crate::region::Fit;
@@ -115,6 +115,14 @@ pub struct Reduced {
 }
 
 impl Stage {
+    /// The name of a dimension or loop.
+    pub fn name_of(&self, v: Var) -> Option<String> {
+        match (v as usize).checked_sub(self.facts.dims()) {
+            None => Some(self.program.dim_name(v as u16).to_owned()),
+            Some(n) => self.domain.leaves.get(n).map(|leaf| self.domain.axes[*leaf].name.clone()),
+        }
+    }
+
     /// The first loop inside of a place of its own that ops have made and that has no bound: `y.ko`.
     pub fn loop_without_bound(&self, place: AxisId) -> Option<String> {
         let Self { domain, facts, .. } = self;

@@ -307,6 +307,8 @@ impl TokenBuffer {
         match (self.tokens[before].kind, self.tokens[after].kind) {
             // What was apart stays apart: together it might be another operator.
             (Punct { joint, .. }, Punct { .. }) => !joint,
+            // A lifetime is one word.
+            (Punct { ch: '\'', .. }, Word) => false,
             (_, Punct { ch: ',' | ';' | '.' | '?', .. }) | (Punct { ch: '.' | '#', .. }, _) => false,
             // `0..=i`
             (Punct { ch: '=', .. }, _)

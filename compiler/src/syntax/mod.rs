@@ -88,6 +88,7 @@
 //!                                                  init and step once each, merge at most once
 //! pattern    = NAME | "(" list(pattern) ")"
 //! REDUCTION  = "sum" | "prod" | "max" | "min" | "all" | "any" | "argmax" | "argmin" | "dot" | "scan"
+//!            | "only"                             on the right of a scatter
 //! ELEMENT    = "f64" | "f32" | "tf32" | "f16" | "bf16" | "e4m3" | "e5m2" | "i64" | … | "u8" | "bool"
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Staged copies of a kernel: each is planned for the stage that reads it, or refused with what is wrong.
 
 use super::loops::Reader;
-use super::plan::{Around, plan};
+use super::plan::{Around, Planned, Resolved, plan};
 use super::{Level, copy_selection, demand, witness};
 use crate::diag::Diagnostics;
 use crate::diag::codes::{
@@ -15,7 +15,7 @@ use crate::plan::Analysed;
 use crate::plan::roles::{ProducerConsumers, consumers, readers, under};
 use crate::plan::staged::{Axis, Staged, Way};
 use crate::program::{Program, Stage, expressions};
-use crate::schedule::accesses::Access;
+use crate::schedule::accesses::{Access, FromMemory};
 use crate::schedule::{self, Attach, Role, after_arrival, cta_rank, place_of};
 use crate::source::ast::Place;
 use crate::source::{Span, ast};
@@ -61,11 +61,13 @@ pub fn stage_copies(
     // Those that threads make are stages of their own.
     let by_threads = |n: &usize| program.copies.iter().any(|copy| copy.stage == *n);
     let numbered = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(n));
+    let mut memory = Vec::new();
     for (_, copy) in numbered {
-        let Some((at, parameter)) = (One { program, facts, copy, analysed, diags }).host(analysed) else { continue };
+        let mut one = One { program, facts, copy, analysed, diags, memory: &mut memory };
+        let Some((at, parameter)) = one.host(analysed) else { continue };
         let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
-        let mut one = One { program, facts, copy, analysed, diags };
-        let Some(mut staged) = one.plan(analysed, at, parameter) else { continue };
+        let mut one = One { program, facts, copy, analysed, diags, memory: &mut memory };
+        let Some((mut staged, gathered)) = one.plan(analysed, at, parameter) else { continue };
         let before = one.diags.found().len();
         staged.role = one.role(roles, analysed, at, &staged);
         if one.diags.found().len() > before {
@@ -88,6 +90,9 @@ pub fn stage_copies(
             continue;
         }
         analysed[at].staged.push(staged);
+        for ((reader, access), indices) in gathered {
+            analysed[reader].accesses[access].indices = indices;
+        }
     }
     for at in 0..analysed.len() {
         let (waived, redirected) = demand::waive(analysed, at);
@@ -131,7 +136,10 @@ fn in_block(accesses: &[Access], chain: &[usize], analysed: &[Analysed]) -> Vec<
     let mut accesses = accesses.to_vec();
     for access in &mut accesses {
         let ends = access.inner.iter_mut().flat_map(|inner| [&mut inner.lower, &mut inner.upper]);
-        let all = access.indices.iter_mut().chain([&mut access.offset]).chain(ends);
+        let gathered = access.gathered.as_deref_mut().into_iter();
+        let of_memory =
+            gathered.flat_map(|g| g.indices.iter_mut().chain(g.reads.iter_mut().flat_map(|r| &mut r.indices)));
+        let all = access.indices.iter_mut().chain([&mut access.offset]).chain(ends).chain(of_memory);
         all.for_each(|e| *e = e.substitute(&digit));
     }
     accesses
@@ -144,6 +152,8 @@ pub(super) struct One<'a> {
     pub(super) copy: &'a Stage,
     pub(super) analysed: &'a [Analysed],
     pub(super) diags: &'a mut Diagnostics,
+    /// The integers of memory that copies depend on, by the numbers of their variables.
+    pub(super) memory: &'a mut Vec<FromMemory>,
 }
 
 impl<'a> One<'a> {
@@ -263,7 +273,8 @@ impl<'a> One<'a> {
         self.diags.report(AttachPoint { copy, problem, possible, persistent, span });
     }
 
-    fn plan(&mut self, analysed: &[Analysed], at: usize, parameter: u16) -> Option<Staged> {
+    /// The copy, and indices of accesses over what memory holds, by stage and number.
+    fn plan(&mut self, analysed: &[Analysed], at: usize, parameter: u16) -> Option<(Staged, Resolved)> {
         let tensor = expressions::tensor(self.program, parameter)?;
         let ast = &self.copy.ast;
         let host = &analysed[at];
@@ -280,6 +291,7 @@ impl<'a> One<'a> {
         let of = |n: &usize| (&analysed[*n].stage, &analysed[*n].symbolic);
         let accesses: Vec<Vec<Access>> =
             (readers.iter()).map(|(n, chain)| in_block(&analysed[*n].accesses, chain, analysed)).collect();
+        let stages: Vec<usize> = readers.iter().map(|(reader, _)| *reader).collect();
         let readers: Vec<Reader<'_>> = (readers.iter().zip(&accesses))
             .map(|((_, chain), accesses)| Reader { chain: chain.iter().map(of).collect(), accesses })
             .collect();
@@ -294,11 +306,11 @@ impl<'a> One<'a> {
             Around { stage, at, symbolic, holes, along: along.as_ref() },
             &readers,
             (parameter, tensor),
-            self.copy,
-            serves,
+            (self.copy, serves),
+            self.memory,
         );
-        let mut staged = match found {
-            Ok(staged) => staged,
+        let (mut staged, mut gathered) = match found {
+            Ok(Planned { staged, gathered }) => (staged, gathered),
             Err(refused) => {
                 self.refuse(refused, host, parameter);
                 return None;
@@ -323,7 +335,8 @@ impl<'a> One<'a> {
                 }
             }
         }
-        Some(staged)
+        gathered.iter_mut().for_each(|((reader, _), _)| *reader = stages[*reader]);
+        Some((staged, gathered))
     }
 
     /// The smallest case in which a copy holds elements that are not the instance's beside those that are.

@@ -55,7 +55,9 @@ pub fn waive(analysed: &[Analysed], own: usize) -> (Vec<Waiver>, Vec<String>) {
     let mut order: Vec<usize> = (0..reader.holes.kept.len()).collect();
     order.sort_by_key(|p| !is_term(*p));
     let all = Points::all(reader, &copies);
-    let asks = all.doubtful(in_terms(reader));
+    // Tensor cores read their factors alone: where these lie, the copies ask.
+    let is_read = |access: &&Access| !is_product || copies.iter().any(|s| s.is_for(access.parameter, access.value));
+    let asks = all.doubtful(in_terms(reader).filter(is_read));
     for predicate in order {
         let tested = |p: &usize| *p != predicate && !waived.iter().any(|w: &Waiver| w.predicate == *p);
         let failing = all.at(tested, predicate);

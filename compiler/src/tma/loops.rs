@@ -62,7 +62,7 @@ impl Loops {
             let facts = &stage.facts;
             let moves = |var: Var| {
                 let ends = accesses.iter().flat_map(|a| &a.inner).flat_map(|i| [&i.lower, &i.upper]);
-                let mut indices = accesses.iter().flat_map(|a| &a.indices).chain(ends);
+                let mut indices = accesses.iter().flat_map(|a| a.all_indices()).chain(ends);
                 indices.any(|e| symbolic.depends_on(e, var))
             };
             for (position, leaf) in stage.domain.leaves.iter().enumerate() {

@@ -32,6 +32,7 @@
 //! | `layout`, `tiles` | the order of the buffer; its tiles and their level |
 //! | `allocation`, `proposal` | ops on axes of the tile: the swizzle that they are, or what to write instead |
 //! | `demand` | what a reader folds in of the holes, and which predicates that saves |
+//! | `gathered` | what memory adds to the place of an instance |
 //! | `form` | whether an instance is copied by tiles or by runs of memory |
 //! | `reach`, `slots`, `witness` | the theorems; the definition that they are about; the search for a counterexample |
 
@@ -41,6 +42,7 @@ mod copy_selection;
 pub mod cover;
 pub mod demand;
 mod form;
+mod gathered;
 mod layout;
 pub mod loops;
 pub mod multicast;

@@ -8,8 +8,9 @@
 
 use crate::diag::codes::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
-use crate::extent::{Budget, Expr, Search, Var};
+use crate::extent::{Budget, Expr, Family, Search, Var};
 use crate::plan::Analysed;
+use crate::schedule::accesses::FromMemory;
 use crate::schedule::{self, cta_rank};
 use crate::source::{Span, ast};
 
@@ -75,9 +76,13 @@ impl Along<'_> {
     ///
     /// # Errors
     /// They hold different elements, or the slices are others than the blocks.
-    pub fn check(&self, axes: &[Axis]) -> Result<(), Refused> {
+    pub fn check(&self, axes: &[Axis], memory: &[FromMemory]) -> Result<(), Refused> {
         for axis in axes {
-            if axis.region.start.vars().contains(&self.var) {
+            let mut vars = axis.region.start.vars();
+            let read =
+                vars.iter().filter_map(|v| memory.get(Family::MEMORY.number(*v)?)).flat_map(|read| &read.indices);
+            vars.extend(read.flat_map(Expr::vars).collect::<Vec<_>>());
+            if vars.contains(&self.var) {
                 let (axis, start, size) = (axis.name.clone(), axis.region.start.clone(), axis.size.clone());
                 return self.refuse(Fault::Differs { axis, start, size });
             }

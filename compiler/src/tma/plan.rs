@@ -1,26 +1,27 @@
 //! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or
 //! from it.
 
-use tilewright_kernel::algorithm::ValueId;
+use tilewright_kernel::algorithm::{Algorithm, ValueId};
 use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
 use super::allocation::{TileOp, TileOpKind};
 use super::cover;
+use super::gathered;
 use super::layout::Written;
 use super::loops::{self, Loops, Reader};
 use super::multicast::Along;
-use super::rules::Refused;
+use super::rules::{NotOne, Refused};
 use super::view::{View, ViewAxis};
 use crate::domain::{Binding, Symbolic};
-use crate::extent::{Expr, Facts, Family};
+use crate::extent::{Expr, Facts, Family, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
 use crate::plan::staged::{Axis, BETWEEN_NAMES, Boxed, Form, NotRuns, Part, Staged, TileAxis, Way};
 use crate::program;
 use crate::program::expressions;
 use crate::region::{Interval, interval};
-use crate::schedule::accesses::Access;
+use crate::schedule::accesses::{Access, FromMemory};
 use crate::schedule::{self, Attach, Stage};
 use crate::source::{Span, ast};
 
@@ -39,8 +40,20 @@ pub struct Around<'a> {
     pub along: Option<&'a Along<'a>>,
 }
 
+/// A staged copy, and what it makes of the reads that it serves.
+pub struct Planned {
+    /// The copy.
+    pub staged: Staged,
+    /// Indices of reads that depend on memory, by the reader and the number among its accesses.
+    pub gathered: Resolved,
+}
+
+/// Indices over the variables of a kernel that stand for what memory holds, by the numbers of reads.
+pub type Resolved = Vec<((usize, usize), Vec<Expr>)>;
+
 /// Analyses one staged copy, of which an instance stands in a loop of the stage that `around` is about, for the stages
-/// that read it, or for the one that writes it. `serves` are the reads that take it, if not all do.
+/// that read it, or for the one that writes it. `serves` are the reads that take it, if not all do. `memory` lists the
+/// integers of memory that copies of the kernel depend on.
 ///
 /// # Errors
 /// See [`Refused`].
@@ -48,9 +61,9 @@ pub fn plan(
     around: Around<'_>,
     readers: &[Reader<'_>],
     (parameter, tensor): (u16, &TensorParameter),
-    copy: &program::Stage,
-    serves: Option<Vec<ValueId>>,
-) -> Result<Staged, Refused> {
+    (copy, serves): (&program::Stage, Option<Vec<ValueId>>),
+    memory: &mut Vec<FromMemory>,
+) -> Result<Planned, Refused> {
     let Around { stage, symbolic, along, .. } = around;
     let (program, facts) = (&stage.program, &stage.facts);
     let copy = &copy.ast;
@@ -63,9 +76,10 @@ pub fn plan(
     let is_own = |a: &Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
     let attach = loops::place(around.at, stage, &at.axis)?;
     let mut served = served(readers, (stage, &attach), way, &is_own)?;
-    if served.is_empty() {
+    let Some(first_read) = served.first().map(|s| s.access.span) else {
         return Err(Refused::NotRead(copy.source.span));
-    }
+    };
+    let found = resolve(&mut served, memory, (&program.algorithm, copy))?;
     if way == Way::Store && attach.is_inside_reduction(stage) {
         return Err(Refused::InsideReduction(at.axis.span));
     }
@@ -81,13 +95,16 @@ pub fn plan(
             let (name, index) = (axis.name.clone(), axis.indices[1].clone());
             written.push(cover::Written { name, index, region: region.clone() });
         }
-        axes.push(boxed(axis, region, along));
+        let is_listed = gathered::mentioned(&region.start, memory).iter().any(|(_, read)| read.listed.is_some());
+        axes.push(boxed(axis, region, along, is_listed));
     }
     if let Some(along) = along {
-        along.check(&axes)?;
+        along.check(&axes, memory)?;
     }
     let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
+    let listed = gathered::all(&axes, memory);
+    gathered::check(&axes, &listed, first_read)?;
     if let (Way::Store, Some(first)) = (way, served.first()) {
         cover::check(facts, around, &written, first.loops.inside(), &aliased).map_err(Refused::Gap)?;
     }
@@ -107,6 +124,7 @@ pub fn plan(
         multicast: None,
         attach,
         outer: Staged::natural(axes.len()),
+        memory: listed,
         axes,
         form: Form::Tiles(NotRuns::Granule),
         swizzle: options.swizzle,
@@ -130,7 +148,12 @@ pub fn plan(
         facts,
     )?;
     if let Some(along) = along.filter(|along| along.multicast.blocks > 1) {
-        staged.multicast = Some(along.placed(&staged.axes)?);
+        let multicast = along.placed(&staged.axes)?;
+        if let Some((axis, _)) = staged.listed().filter(|(axis, _)| multicast.by == Some(*axis)) {
+            let axis = staged.axes[axis].name.clone();
+            return Err(Refused::FromMemory { axis, why: NotOne::Sliced, read: first_read });
+        }
+        staged.multicast = Some(multicast);
     }
     // Now that the order of the buffer is known.
     staged.form = staged.choose(facts, symbolic);
@@ -141,16 +164,39 @@ pub fn plan(
             staged.check_store(facts, symbolic)?;
         }
     }
-    Ok(staged)
+    Ok(Planned { staged, gathered: found })
+}
+
+/// Gives the reads whose indices depend on memory indices over the variables of the kernel; the same once more, by the
+/// places of the reads.
+fn resolve(
+    served: &mut [Served<'_>],
+    memory: &mut Vec<FromMemory>,
+    (algorithm, copy): (&Algorithm, &ast::StagedCopy),
+) -> Result<Resolved, Refused> {
+    let names: Vec<String> = copy.axes.iter().map(|axis| axis.text.clone()).collect();
+    let mut found = Vec::new();
+    for one in served.iter_mut() {
+        let Some(gathered) = one.access.gathered.as_deref() else { continue };
+        let found_there = gathered::resolved(one, memory, algorithm, &names)?;
+        let value = |v: Var| found_there.get(Family::MEMORY.number(v)?).cloned();
+        one.indices = gathered.indices.iter().map(|e| e.substitute(&value)).collect();
+        found.push((one.at, one.indices.clone()));
+    }
+    Ok(found)
 }
 
 /// An access that a copy serves.
-struct Served<'a> {
-    access: &'a Access,
+pub(super) struct Served<'a> {
+    pub access: &'a Access,
+    /// The number of its reader, and its own among the accesses of that.
+    at: (usize, usize),
+    /// Its indices.
+    indices: Vec<Expr>,
     /// What is known in its stage.
-    facts: &'a Facts,
+    pub facts: &'a Facts,
     /// The loops that move it.
-    loops: Loops,
+    pub loops: Loops,
 }
 
 /// The accesses of the readers that a copy serves, or those of the stage that writes it.
@@ -161,15 +207,21 @@ fn served<'a>(
     is_own: &dyn Fn(&Access) -> bool,
 ) -> Result<Vec<Served<'a>>, Refused> {
     let mut found = Vec::new();
-    for reader in readers {
-        let mut own: Vec<&Access> = reader.accesses.iter().filter(|a| is_own(a)).collect();
+    for (number, reader) in readers.iter().enumerate() {
+        let mut own: Vec<(usize, &Access)> = reader.accesses.iter().enumerate().filter(|(_, a)| is_own(a)).collect();
         if way == Way::Load && attach.is_inside_reduction(host) {
             // What is read before the terms and after them is read from the tensor.
-            own.retain(|read| reader.is_inner() || read.in_terms);
+            own.retain(|(_, read)| reader.is_inner() || read.in_terms);
         }
         let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
-        let loops = Loops::new(reader, attach, &own)?;
-        found.extend(own.into_iter().map(|access| Served { access, facts: &of.facts, loops: loops.clone() }));
+        let loops = Loops::new(reader, attach, &own.iter().map(|(_, access)| *access).collect::<Vec<_>>())?;
+        found.extend(own.into_iter().map(|(n, access)| Served {
+            access,
+            at: (number, n),
+            indices: access.indices.clone(),
+            facts: &of.facts,
+            loops: loops.clone(),
+        }));
     }
     Ok(found)
 }
@@ -202,7 +254,7 @@ fn axes_of(
     for (d, (size, stride)) in tensor.shape.iter().zip(expressions::strides(tensor, facts)).enumerate() {
         let own = Ok(Family::PLACEHOLDER.expr(d));
         let unrolled =
-            |m: &mut Served<'_>| m.loops.unrolled(&m.access.indices[d], m.access, m.facts, &stage.program.algorithm);
+            |m: &mut Served<'_>| m.loops.unrolled(&m.indices[d], m.access, m.facts, &stage.program.algorithm);
         axes.push(ViewAxis {
             name: copy.axes[d].text.clone(),
             span: copy.axes[d].span,
@@ -303,11 +355,13 @@ fn region(axis: &ViewAxis, served: &[Served<'_>], facts: &Facts) -> Result<Optio
     Ok(region)
 }
 
-/// An axis with its boxes. Without a box, the whole region is one.
-fn boxed(axis: ViewAxis, region: Interval, along: Option<&Along<'_>>) -> Axis {
+/// An axis with its boxes. Without a box, the whole region is one; or each element, if memory lists their places or
+/// blocks divide them among each other.
+fn boxed(axis: ViewAxis, region: Interval, along: Option<&Along<'_>>, is_listed: bool) -> Axis {
     let boxed = axis.boxed.unwrap_or_else(|| {
         let (name, extent) = (axis.name.clone(), region.extent);
-        let (box_size, coordinates, tile) = match along.is_some_and(|along| along.is_one_each(&name, extent)) {
+        let is_one_each = is_listed || along.is_some_and(|along| along.is_one_each(&name, extent));
+        let (box_size, coordinates, tile) = match is_one_each {
             true => (1, vec![name], Vec::new()),
             false => (extent, Vec::new(), vec![TileAxis { name, extent }]),
         };

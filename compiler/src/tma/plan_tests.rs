@@ -3,7 +3,7 @@
 use super::Level;
 use super::loops::Reader;
 use super::plan::{Around, plan};
-use super::rules::Refused;
+use super::rules::{NotOne, Refused};
 use super::view::Refusal;
 use crate::diag::Diagnostics;
 use crate::domain::Symbolic;
@@ -39,7 +39,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let holes = crate::holes::analyse(&stage.domain, &facts);
     let around = Around { stage: &stage, at: 0, symbolic: &symbolic, holes: &holes, along: None };
     let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
-    let staged = plan(around, &readers, (parameter as u16, tensor), copy, None)?;
+    let staged = plan(around, &readers, (parameter as u16, tensor), (copy, None), &mut Vec::new())?.staged;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
     let dimension = |axis: &crate::plan::staged::Axis| {
@@ -385,14 +385,19 @@ fn boxes_that_end_inside_the_tensor() {
 
 #[test]
 fn what_is_read_must_be_a_tile() {
-    let refused = planned(
-        "kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) {
-            y[i] = x[p[i]] or 0.0;
-            schedule y { split i by 32 -> io, ii; bind io: grid; bind ii: thread; }
-            stage xs[i] = x in shared at y.io via tma { }
-        }",
-    );
-    assert!(matches!(refused.unwrap_err(), Refused::NotATile { why: NotATile::Unknown, .. }));
+    let of = |index: &str| {
+        planned(&format!(
+            "kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) {{
+                y[i] = x[{index}] or 0.0;
+                schedule y {{ split i by 32 -> io, ii; bind io: grid; bind ii: thread; }}
+                stage xs[i] = x in shared at y.io via tma {{ }}
+            }}"
+        ))
+    };
+    let places = of("p[i]").unwrap_err();
+    assert!(matches!(places, Refused::FromMemory { why: NotOne::Many { count: 32, most: 16, .. }, .. }), "{places:?}");
+    let of_places = of("(p[p[i / 32]] or 0)").unwrap_err();
+    assert!(matches!(of_places, Refused::NotATile { why: NotATile::Unknown, .. }), "{of_places:?}");
 }
 
 /// Every copy of a kernel planned, and the kernel lowered to its entry points.
@@ -417,7 +422,8 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
         let tensor = expressions::tensor(&program, parameter as u16).expect("it is a tensor");
-        plan(around, &readers, (parameter as u16, tensor), copy, None).expect("accepted")
+        let planned = plan(around, &readers, (parameter as u16, tensor), (copy, None), &mut Vec::new());
+        planned.expect("accepted").staged
     });
     let staged = staged.collect();
     let vector = schedule::vector::Vector::of(&stage, &facts);

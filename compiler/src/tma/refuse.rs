@@ -4,14 +4,14 @@ use super::allocation::Elsewhere;
 use super::check::One;
 use super::cover::Gap;
 use super::layout::NotWritten;
-use super::rules::Refused;
+use super::rules::{NotOne, Refused};
 use super::view::Refusal;
 use crate::diag::codes::{
     AttachProblem, BadFactor, BadLayout, BadSwizzle, GapProblem, HiddenAxis, InnerStart, InnerStride, MapLimit,
     NameTaken, NoTile, NotASwizzle, NotWhole, Pitch, StagedForNobody, StoreGranule, StoreHoles, SwizzleProblem,
     UnboundedBuffer, UnknownAxis, UnknownStore, UnknownStoreProblem, UnwrittenLayout, ViewMerge, ViewSplit, WrongRank,
 };
-use crate::extent::{Budget, Expr, Facts, Search, Var};
+use crate::extent::{Budget, Expr, Facts, Family, Search, Var};
 use crate::memory::multiples;
 use crate::plan::Analysed;
 use crate::plan::product::factors;
@@ -159,6 +159,21 @@ impl One<'_> {
                 };
                 self.diags.report(NoTile { copy, axis, why, read, span: head });
             }
+            Refused::FromMemory { axis, why, read } => {
+                let why = match why {
+                    NotOne::Several { parameter } => {
+                        let name = &self.program.parameters[usize::from(parameter)].name;
+                        format!("where it lies, `{name}` says for each part of an instance")
+                    }
+                    NotOne::Many { parameter, count, most } => {
+                        let name = &self.program.parameters[usize::from(parameter)].name;
+                        format!("`{name}` lists {count} places for an instance, and {most} is the most")
+                    }
+                    NotOne::Sliced => "memory lists the places of boxes that blocks divide among each other".to_owned(),
+                    NotOne::Computed => "what memory says is not just added to where it starts".to_owned(),
+                };
+                self.diags.report(NoTile { copy, axis, why, read, span: head });
+            }
             Refused::Unbounded { axis, extent } => {
                 let one = extent.as_var().filter(|v| (*v as usize) < self.facts.dims());
                 let fact = one.map(|v| format!("{} <= 64", self.show(&Expr::var(v))));
@@ -286,12 +301,8 @@ impl One<'_> {
     /// An expression over dimensions and loops, in the user's names.
     pub(super) fn with_loops(&self, e: &Expr, reader: &Analysed) -> String {
         let stage = &reader.stage;
-        e.show(&|v| match (v as usize).checked_sub(self.facts.dims()) {
-            None => self.program.dim_name(v as u16).to_owned(),
-            Some(n) => {
-                stage.domain.leaves.get(n).map_or_else(|| "?".to_owned(), |l| stage.domain.axes[*l].name.clone())
-            }
-        })
+        let of_memory = |v: Var| self.memory.get(Family::MEMORY.number(v)?).map(|read| read.display(stage));
+        e.show(&|v| of_memory(v).or_else(|| stage.name_of(v)).unwrap_or_else(|| "?".to_owned()))
     }
 
     fn refuse_view(&mut self, refusal: Refusal) {

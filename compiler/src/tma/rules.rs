@@ -14,6 +14,29 @@ use crate::plan::staged::{MOST_ELEMENTS, Staged};
 use crate::region::NotATile;
 use crate::source::Span;
 
+/// Why an index that depends on memory has no place for an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOne {
+    /// What an instance holds depends on several elements of this input.
+    Several {
+        /// Its position.
+        parameter: u16,
+    },
+    /// As many elements of this input, of so many at most.
+    Many {
+        /// Its position.
+        parameter: u16,
+        /// How many.
+        count: i128,
+        /// At most.
+        most: i128,
+    },
+    /// It is divided, or multiplied by more than a literal.
+    Computed,
+    /// Blocks divide boxes among each other whose places memory lists.
+    Sliced,
+}
+
 /// Why a staged copy is refused.
 #[derive(Clone, Debug)]
 pub enum Refused {
@@ -65,6 +88,16 @@ pub enum Refused {
         axis: String,
         /// Why.
         why: NotATile,
+        /// The read.
+        read: Span,
+    },
+    /// What memory adds to an index along an axis of the view is not one number for all of an instance, or is not
+    /// added.
+    FromMemory {
+        /// The axis of the view.
+        axis: String,
+        /// Why.
+        why: NotOne,
         /// The read.
         read: Span,
     },

@@ -2,10 +2,12 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
+};
 
 use super::{Handle, RESIDENT, give, handle, number, with, with_done};
-use crate::machine::{INVALID_VALUE, Machine, NOT_FOUND, SUCCESS, Status};
+use crate::machine::{Fill, INVALID_VALUE, Machine, NOT_FOUND, SUCCESS, Status};
 
 /// Options of `cuModuleLoadDataEx`.
 const JIT_INFO_LOG: c_uint = 3;
@@ -245,6 +247,37 @@ driver! {
                     SUCCESS
                 }
                 Err(status) => status,
+            }
+        })
+    }
+
+    fn cuGraphAddMemsetNode(
+        node: *mut Handle,
+        graph: Handle,
+        after: *const Handle,
+        count: usize,
+        parameters: *const CUDA_MEMSET_NODE_PARAMS,
+        context: Handle,
+    ) -> Status {
+        // SAFETY: the caller passed parameters, and `count` nodes.
+        let (p, after): (_, Vec<usize>) =
+            unsafe { (&*parameters, (0..count).map(|i| after.add(i).read().addr()).collect()) };
+        let unit = match p.elementSize {
+            size @ (1 | 2 | 4) => p.value.to_le_bytes()[..size as usize].to_vec(),
+            _ => return INVALID_VALUE,
+        };
+        let fill =
+            Fill { address: p.dst, unit, width: p.width as u64, height: p.height as u64, pitch: p.pitch as u64 };
+        with(|machine, current| {
+            if number(context) != current {
+                return INVALID_VALUE;
+            }
+            match machine.graph_add_fill(number(graph), fill, after) {
+                Some(added) => {
+                    give(node, handle(added));
+                    SUCCESS
+                }
+                None => INVALID_VALUE,
             }
         })
     }

@@ -3,7 +3,7 @@
 use std::ffi::{c_uint, c_void};
 
 use super::{Handle, free_page_locked, give, handle, number, page_locked, with, with_done};
-use crate::machine::{INVALID_VALUE, SUCCESS, Status, machine};
+use crate::machine::{Fill, INVALID_VALUE, SUCCESS, Status, machine};
 
 driver! {
     fn cuStreamCreate(stream: *mut Handle, _flags: c_uint) -> Status {
@@ -135,6 +135,31 @@ driver! {
     }
 
     fn cuMemsetD8Async(device: u64, value: u8, bytes: usize, stream: Handle) -> Status {
-        with_done(|machine, context| machine.fill(device, value, bytes as u64, number(stream), context))
+        fill((device, vec![value]), (bytes, 1, 0), stream)
     }
+
+    fn cuMemsetD32Async(device: u64, value: c_uint, words: usize, stream: Handle) -> Status {
+        fill((device, value.to_le_bytes().to_vec()), (words, 1, 0), stream)
+    }
+
+    fn cuMemsetD2D8Async(device: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) -> Status {
+        fill((device, vec![value]), (width, height, pitch), stream)
+    }
+
+    fn cuMemsetD2D32Async(
+        device: u64,
+        pitch: usize,
+        value: c_uint,
+        width: usize,
+        height: usize,
+        stream: Handle,
+    ) -> Status {
+        fill((device, value.to_le_bytes().to_vec()), (width, height, pitch), stream)
+    }
+}
+
+/// Puts a fill of rows into a stream: where, with which unit; units of a row, rows, and bytes from one to the next.
+fn fill((address, unit): (u64, Vec<u8>), (width, height, pitch): (usize, usize, usize), stream: Handle) -> Status {
+    let fill = Fill { address, unit, width: width as u64, height: height as u64, pitch: pitch as u64 };
+    with(|machine, context| machine.fill(fill, number(stream), context))
 }

@@ -49,19 +49,41 @@ pub(crate) struct Work {
     pub(crate) launch: Launch,
 }
 
+/// Rows of units in device memory that become a number.
+#[derive(Clone, Debug)]
+pub(crate) struct Fill {
+    pub(crate) address: u64,
+    /// The bytes of a unit.
+    pub(crate) unit: Vec<u8>,
+    /// Units of a row.
+    pub(crate) width: u64,
+    pub(crate) height: u64,
+    /// Distance of rows in bytes.
+    pub(crate) pitch: u64,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug)]
+enum Node {
+    Launch(Work),
+    Fill(Fill),
+}
+
+/// Nodes with the positions of those before them.
+type Nodes = Vec<(Node, Vec<usize>)>;
+
 /// What a stream holds.
 #[derive(Clone, Debug)]
 enum Op {
     Launch(Work),
-    /// Nodes with the positions of those before them.
-    Graph(Vec<(Work, Vec<usize>)>),
+    Graph(Nodes),
     /// Device address, host address, bytes.
     FromHost(u64, usize, usize),
     /// Host address, device address, bytes.
     ToHost(usize, u64, usize),
     /// Device addresses, of the target first, and bytes.
     Between(u64, u64, usize),
-    Fill(u64, u8, u64),
+    Fill(Fill),
     Allocate(u64),
     Free(u64),
     /// A recording of an event; events that are recorded again get another number.
@@ -75,7 +97,7 @@ struct Stream {
     queue: VecDeque<Op>,
     destroyed: bool,
     /// While the stream is captured, what was captured.
-    capture: Option<Vec<(Work, Vec<usize>)>>,
+    capture: Option<Nodes>,
 }
 
 /// A loaded module.
@@ -120,8 +142,8 @@ pub(crate) struct Machine {
     recorded: BTreeSet<u64>,
     modules: Vec<Module>,
     functions: Vec<Function>,
-    graphs: BTreeMap<u64, Vec<(Work, Vec<usize>)>>,
-    executables: BTreeMap<u64, Vec<(Work, Vec<usize>)>>,
+    graphs: BTreeMap<u64, Nodes>,
+    executables: BTreeMap<u64, Nodes>,
     /// The graph that a node was added to last: nodes are numbered in their graphs.
     newest: u64,
     next: u64,

@@ -6,8 +6,8 @@ use tilewright_emulator::{Arg, Launch, Program};
 use tilewright_kernel::cluster::{PORTABLE_CLUSTER, check_cluster};
 
 use super::{
-    Function, INVALID_CLUSTER_SIZE, INVALID_PTX, INVALID_VALUE, Machine, Module, NO_BINARY_FOR_GPU, Op, SHARED_DEFAULT,
-    SHARED_MOST, SUCCESS, Status, UNSUPPORTED_PTX_VERSION, Work, abort,
+    Fill, Function, INVALID_CLUSTER_SIZE, INVALID_PTX, INVALID_VALUE, Machine, Module, NO_BINARY_FOR_GPU, Node, Nodes,
+    Op, SHARED_DEFAULT, SHARED_MOST, SUCCESS, Status, UNSUPPORTED_PTX_VERSION, Work, abort,
 };
 
 impl Machine {
@@ -104,18 +104,28 @@ impl Machine {
         handle
     }
 
-    fn graph(&mut self, graph: u64) -> &mut Vec<(Work, Vec<usize>)> {
+    fn graph(&mut self, graph: u64) -> &mut Nodes {
         self.graphs.get_mut(&graph).unwrap_or_else(|| abort("no such graph"))
     }
 
-    /// A node is its position, counted from 1.
+    /// A launch becomes a node.
     pub(crate) fn graph_add(&mut self, graph: u64, work: Work, after: Vec<usize>) -> u64 {
+        self.graph_add_node(graph, Node::Launch(work), after)
+    }
+
+    /// A fill becomes a node, unless a driver would not take it.
+    pub(crate) fn graph_add_fill(&mut self, graph: u64, fill: Fill, after: Vec<usize>) -> Option<u64> {
+        fill.is_possible().then(|| self.graph_add_node(graph, Node::Fill(fill), after))
+    }
+
+    /// A node is its position, counted from 1.
+    fn graph_add_node(&mut self, graph: u64, node: Node, after: Vec<usize>) -> u64 {
         self.newest = graph;
         let nodes = self.graph(graph);
         if after.iter().any(|&n| n == 0 || n > nodes.len()) {
             abort("a node comes after one that is not in its graph");
         }
-        nodes.push((work, after.iter().map(|n| n - 1).collect()));
+        nodes.push((node, after.iter().map(|n| n - 1).collect()));
         nodes.len() as u64
     }
 
@@ -123,10 +133,12 @@ impl Machine {
     pub(crate) fn node_cluster(&mut self, node: u64, cluster: [u32; 3]) -> Status {
         let graph = self.newest;
         let at = (node as usize).wrapping_sub(1);
-        let Some(work) = self.graph(graph).get(at).map(|(work, _)| work.clone()) else { return INVALID_VALUE };
+        let Some(Node::Launch(work)) = self.graph(graph).get(at).map(|node| node.0.clone()) else {
+            return INVALID_VALUE;
+        };
         match self.in_clusters(work, cluster) {
             Ok(work) => {
-                self.graph(graph)[at].0 = work;
+                self.graph(graph)[at].0 = Node::Launch(work);
                 SUCCESS
             }
             Err(status) => status,

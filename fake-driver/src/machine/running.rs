@@ -2,16 +2,20 @@
 
 use tilewright_emulator::{Arg, Kind, Options};
 
-use super::{ILLEGAL_ADDRESS, LAUNCH_FAILED, Machine, Op, Order, SUCCESS, Status, Work, abort};
+use super::{Fill, ILLEGAL_ADDRESS, LAUNCH_FAILED, Machine, Node, Op, Order, SUCCESS, Status, Work, abort};
 use crate::api::{copy_from_host, copy_to_host};
 
 impl Machine {
     pub(super) fn push(&mut self, stream: u64, context: u64, op: Op) {
         let queue = self.stream(stream, context);
         if let Some(nodes) = &mut queue.capture {
-            let Op::Launch(work) = op else { abort("something else than a launch is captured") };
+            let node = match op {
+                Op::Launch(work) => Node::Launch(work),
+                Op::Fill(fill) => Node::Fill(fill),
+                _ => abort("something else than a launch or a fill is captured"),
+            };
             let after = nodes.len().checked_sub(1).into_iter().collect();
-            return nodes.push((work, after));
+            return nodes.push((node, after));
         }
         queue.queue.push_back(op);
         match self.order {
@@ -117,11 +121,7 @@ impl Machine {
                 let copied = self.memory.read(source, &mut data).and_then(|()| self.memory.write(target, &data));
                 self.fault(copied.is_err(), ILLEGAL_ADDRESS);
             }
-            Op::Fill(device, value, bytes) => {
-                self.present(device, "a fill");
-                let filled = self.memory.fill(device, bytes, value);
-                self.fault(filled.is_err(), ILLEGAL_ADDRESS);
-            }
+            Op::Fill(fill) => self.run_fill(&fill),
             Op::Allocate(address) => {
                 self.future.remove(&address);
             }
@@ -169,8 +169,16 @@ impl Machine {
         }
     }
 
+    fn run_fill(&mut self, fill: &Fill) {
+        self.present(fill.address, "a fill");
+        let row = fill.unit.repeat(fill.width as usize);
+        let mut rows = (0..fill.height).map(|row| fill.address + row * fill.pitch);
+        let filled = rows.try_for_each(|address| self.memory.write(address, &row));
+        self.fault(filled.is_err(), ILLEGAL_ADDRESS);
+    }
+
     /// Any order that the edges allow: the latest node first.
-    fn run_graph(&mut self, nodes: &[(Work, Vec<usize>)]) {
+    fn run_graph(&mut self, nodes: &[(Node, Vec<usize>)]) {
         let mut done = vec![false; nodes.len()];
         for _ in 0..nodes.len() {
             let ready: Vec<usize> =
@@ -178,7 +186,10 @@ impl Machine {
             let pick = if self.order == Order::Seed { self.draw(ready.len()) } else { ready.len() - 1 };
             let node = ready[pick];
             done[node] = true;
-            self.run(&nodes[node].0);
+            match &nodes[node].0 {
+                Node::Launch(work) => self.run(work),
+                Node::Fill(fill) => self.run_fill(fill),
+            }
         }
     }
 }

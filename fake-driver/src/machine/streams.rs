@@ -1,6 +1,18 @@
 //! Streams, events and memory: what the host asks for at once, and what it puts into a stream.
 
-use super::{INVALID_VALUE, Machine, NOT_READY, OUT_OF_MEMORY, Op, SUCCESS, Status, Stream, abort};
+use super::{Fill, INVALID_VALUE, Machine, NOT_READY, OUT_OF_MEMORY, Op, SUCCESS, Status, Stream, abort};
+
+/// What a driver takes as the distance of rows (CUDA driver API, `CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+const MOST_PITCH: u64 = i32::MAX as u64;
+
+impl Fill {
+    /// Whether a driver takes it.
+    pub(super) fn is_possible(&self) -> bool {
+        let unit = self.unit.len() as u64;
+        let is_aligned = self.address.is_multiple_of(unit) && (self.height == 1 || self.pitch.is_multiple_of(unit));
+        is_aligned && (self.height == 1 || (unit * self.width..=MOST_PITCH).contains(&self.pitch))
+    }
+}
 
 impl Machine {
     pub(crate) fn stream_create(&mut self, context: u64) -> u64 {
@@ -190,7 +202,12 @@ impl Machine {
         }
     }
 
-    pub(crate) fn fill(&mut self, device: u64, value: u8, bytes: u64, stream: u64, context: u64) {
-        self.push(stream, context, Op::Fill(device, value, bytes));
+    /// A driver refuses rows that overlap, and units that are not aligned.
+    pub(crate) fn fill(&mut self, fill: Fill, stream: u64, context: u64) -> Status {
+        if !fill.is_possible() {
+            return INVALID_VALUE;
+        }
+        self.push(stream, context, Op::Fill(fill));
+        SUCCESS
     }
 }

@@ -9,7 +9,7 @@ use tilewright_kernel::ElementType;
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 
 use super::entry::{Entry, register_type};
-use crate::kernel_ir::{AtomicOp, AtomicUpdate, Memory, Type, ValueId};
+use crate::kernel_ir::{AtomicOp, AtomicUpdate, Memory, Store, Type, ValueId};
 
 impl Entry<'_> {
     /// Arrives at a counter.
@@ -54,6 +54,11 @@ impl Entry<'_> {
     /// Combines an element in device memory with a value.
     pub(super) fn update(&mut self, update: &AtomicUpdate) {
         let address = self.address(update.memory, update.offset);
+        if update.op == AtomicOp::Set {
+            // Whole, whoever else stores there: of weak stores nothing is promised.
+            let (memory, offset, values) = (update.memory, update.offset, vec![update.value]);
+            return self.store_to("st.relaxed.gpu.global", &[address], &Store { memory, offset, values });
+        }
         let ty = self.ty(update.value);
         let bits = register_type(ty).text();
         let width = bits.trim_start_matches('b');
@@ -64,7 +69,7 @@ impl Entry<'_> {
             (AtomicOp::Add, _) => format!("add.u{width}"),
             (AtomicOp::Max, _) => format!("max.{sign}{width}"),
             (AtomicOp::Min, _) => format!("min.{sign}{width}"),
-            (AtomicOp::Or, _) => format!("or.{bits}"),
+            (AtomicOp::Or | AtomicOp::Set, _) => format!("or.{bits}"),
         };
         let value = self.register(update.value);
         self.effect(&format!("red.relaxed.gpu.global.{mnemonic}"), [address.into(), value.into()]);

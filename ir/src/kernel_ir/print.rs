@@ -227,6 +227,7 @@ impl Printer<'_> {
                     AtomicOp::Max => "max=",
                     AtomicOp::Min => "min=",
                     AtomicOp::Or => "|=",
+                    AtomicOp::Set => "set",
                 };
                 writeln!(f, "{} {op} {}", self.place(*memory, *offset), self.name(*value))
             }

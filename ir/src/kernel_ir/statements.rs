@@ -355,6 +355,8 @@ pub enum AtomicOp {
     Min,
     /// Bitwise or; unsigned integers.
     Or,
+    /// The value takes the place of the element: where several threads do that, one of them is the last.
+    Set,
 }
 
 impl AtomicOp {
@@ -365,6 +367,7 @@ impl AtomicOp {
             Self::Add => matches!(element, F32 | F64 | I32 | I64 | U32 | U64),
             Self::Max | Self::Min => matches!(element, I32 | I64 | U32 | U64),
             Self::Or => matches!(element, U32 | U64),
+            Self::Set => true,
         }
     }
 }

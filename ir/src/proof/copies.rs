@@ -151,15 +151,25 @@ impl Run<'_> {
                 let Some(Tiles { parameter, map }) = launch.maps.get(usize::from(*map)) else {
                     return self.violation(Kind::Outside, "the launch has no such tensor map".to_owned());
                 };
+                // Elements that nobody writes may be any of the tensor's, and what lies outside is zero.
+                let is_fixed = launch.tensors[usize::from(*parameter)].as_ref().is_some_and(|tensor| !tensor.written);
                 let mut corner = Vec::with_capacity(start.len());
                 for value in start {
-                    let at = self.agreed(*value, active)?;
+                    let at = if is_fixed {
+                        self.agreed_if_known(*value, active)?
+                    } else {
+                        Some(self.agreed(*value, active)?)
+                    };
                     // Coordinates have 32 bits, and wrap.
-                    corner.push(i64::from(at as i32));
+                    corner.extend(at.map(|at| i64::from(at as i32)));
                 }
+                let is_known = corner.len() == start.len();
                 let counts: Vec<u64> = map.dimensions.iter().map(|d| u64::from(d.tile())).collect();
                 self.spend(counts.iter().product())?;
                 let offset = |mut n: u64| {
+                    if !is_known {
+                        return None;
+                    }
                     let mut offset = 0i64;
                     for ((d, count), corner) in map.dimensions.iter().zip(&counts).zip(&corner) {
                         let at = corner + (n % count) as i64 * i64::from(d.element_stride);
@@ -183,7 +193,7 @@ impl Run<'_> {
 /// What a copy moves, in the order of shared memory.
 struct Pieces {
     parameter: u16,
-    /// Where each element is in the tensor; none outside.
+    /// Where each element is in the tensor; none outside, or where data decides that.
     offsets: Vec<Option<i64>>,
     /// Where the byte is that lies at an address without swizzle.
     place: Box<dyn Fn(u64) -> u64>,

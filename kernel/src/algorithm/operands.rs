@@ -1,6 +1,6 @@
 //! What values are made of: others, and those by which indices are read from memory.
 
-use super::{Algorithm, AxisId, Index, IndexId, Run, Value, ValueId};
+use super::{Algorithm, AxisId, Index, IndexId, Run, Source, Value, ValueId};
 
 impl Value {
     /// The same operation of other values; what is no operation of values alone stays as it is.
@@ -70,10 +70,34 @@ impl Algorithm {
         }
     }
 
+    /// The [`Value::Scatter`] whose terms a parameter takes in; none if memory does not say which of its elements are
+    /// written.
+    pub fn scatter_of(&self, parameter: u16) -> Option<ValueId> {
+        let mut own = self.components.iter().filter(|component| component.parameter == Some(parameter));
+        let is_scatter = |value: ValueId| matches!(self.values.get(value as usize), Some(Value::Scatter { .. }));
+        own.find(|component| is_scatter(component.value)).map(|component| component.value)
+    }
+
     /// Whether memory says which elements of a parameter are written: it is that of a [`Value::Scatter`].
     pub fn is_scattered(&self, parameter: u16) -> bool {
-        let mut own = self.components.iter().filter(|component| component.parameter == Some(parameter));
-        own.any(|component| matches!(self.values[component.value as usize], Value::Scatter { .. }))
+        self.scatter_of(parameter).is_some()
+    }
+
+    /// The parameters whose elements name the places of terms by `only`, each once: where they are distinct, and the
+    /// places nothing but these, no two terms belong to one element.
+    pub fn promised(&self) -> Vec<u16> {
+        let mut all = Vec::new();
+        for value in self.values.iter() {
+            let Value::Scatter { op: None, indices, .. } = value else { continue };
+            for place in self.values_of(self.index_lists[indices.range()].iter().copied()) {
+                if let Value::Read { source: Source::Parameter(read), .. } = self.values[place as usize]
+                    && !all.contains(&read)
+                {
+                    all.push(read);
+                }
+            }
+        }
+        all
     }
 
     /// Whether an index is read from memory, or a part of it.

@@ -137,13 +137,14 @@ impl<'m> Verifier<'m> {
                 | Statement::Comment(_) => {}
             }
         }
-        for label in labels {
+        // The last ones first: to take a million registers from the front would move all that follow, each time.
+        for label in labels.into_iter().rev() {
             scopes.labels.remove(&label);
         }
-        for reg in declared_regs {
+        for reg in declared_regs.into_iter().rev() {
             scopes.regs.remove(&reg);
         }
-        for variable in declared_variables {
+        for variable in declared_variables.into_iter().rev() {
             scopes.variables.remove(&variable);
         }
     }

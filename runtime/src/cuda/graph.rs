@@ -6,12 +6,17 @@ use cudarc::driver::sys;
 
 use super::call;
 use super::context::{Context, Stream};
+use super::fill;
 use super::kernel::{Call, pointers};
 use crate::error::{Error, Result};
+use crate::launch::Fill;
 
 /// One launch of a graph.
 pub(crate) struct Node<'a> {
-    pub(crate) call: &'a Call,
+    /// What is filled before.
+    pub(crate) fills: &'a [Fill],
+    /// None where there is nothing to compute.
+    pub(crate) call: Option<&'a Call>,
     /// Positions of the earlier nodes that it must come after.
     pub(crate) after: Vec<usize>,
 }
@@ -38,7 +43,7 @@ impl Graph {
         if !context.has_kernel_nodes() {
             return Err(Error::NoCuda { reason: "graphs need a driver for CUDA 12.0 or newer".to_owned() });
         }
-        if nodes.iter().any(|n| n.call.cluster > 1) && !context.has_cluster_nodes() {
+        if nodes.iter().any(|n| n.call.is_some_and(|call| call.cluster > 1)) && !context.has_cluster_nodes() {
             return Err(Error::NoCuda { reason: "clusters need a driver for CUDA 11.8 or newer".to_owned() });
         }
         context.bind()?;
@@ -47,44 +52,21 @@ impl Graph {
         unsafe { call!(cuGraphCreate(&raw mut graph, 0)) }?;
         // From here on `this` destroys what there is.
         let mut this = Self { context: Arc::clone(context), graph, exec: std::ptr::null_mut() };
-        let mut handles: Vec<sys::CUgraphNode> = Vec::with_capacity(nodes.len());
+        // The last nodes of each launch.
+        let mut last: Vec<Vec<sys::CUgraphNode>> = Vec::with_capacity(nodes.len());
         for node in nodes {
-            let after: Vec<sys::CUgraphNode> = node.after.iter().filter_map(|&i| handles.get(i).copied()).collect();
-            let mut values = node.call.parameters.clone();
-            let mut pointers = pointers(&mut values);
-            let parameters = sys::CUDA_KERNEL_NODE_PARAMS {
-                func: node.call.raw_function(),
-                gridDimX: node.call.blocks,
-                gridDimY: 1,
-                gridDimZ: 1,
-                blockDimX: node.call.threads,
-                blockDimY: 1,
-                blockDimZ: 1,
-                sharedMemBytes: node.call.shared_bytes,
-                kernelParams: pointers.as_mut_ptr(),
-                extra: std::ptr::null_mut(),
-                kern: std::ptr::null_mut(),
-                ctx: std::ptr::null_mut(),
+            let after: Vec<sys::CUgraphNode> =
+                node.after.iter().filter_map(|&i| last.get(i)).flatten().copied().collect();
+            // SAFETY: the graph and its nodes are ours; a context is current.
+            let fills = node.fills.iter().map(|fill| unsafe { fill::add(fill, context, graph, &after) });
+            let fills: Vec<sys::CUgraphNode> = fills.collect::<Result<_>>()?;
+            let after = if fills.is_empty() { after } else { fills };
+            let Some(call) = node.call else {
+                last.push(after);
+                continue;
             };
-            let mut handle = std::ptr::null_mut();
-            // SAFETY: the driver copies the parameters, whose pointers live until the call returns; `after` holds nodes
-            // of this graph; the caller promised that parameters fit.
-            unsafe {
-                call!(cuGraphAddKernelNode_v2(
-                    &raw mut handle,
-                    this.graph,
-                    after.as_ptr(),
-                    after.len(),
-                    &raw const parameters
-                ))
-            }?;
-            if node.call.cluster > 1 {
-                let (id, value) =
-                    (sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, node.call.cluster_dimension());
-                // SAFETY: the node is of this graph and a kernel; the driver reads one value.
-                unsafe { call!(cuGraphKernelNodeSetAttribute(handle, id, &raw const value)) }?;
-            }
-            handles.push(handle);
+            // SAFETY: the caller's promise; the nodes are of this graph.
+            last.push(vec![unsafe { add(call, graph, &after) }?]);
         }
         // SAFETY: writes one handle; the graph is complete.
         unsafe { call!(cuGraphInstantiateWithFlags(&raw mut this.exec, this.graph, 0)) }?;
@@ -100,6 +82,41 @@ impl Graph {
         // SAFETY: both handles are alive; the caller's promise covers the memory.
         unsafe { call!(cuGraphLaunch(self.exec, stream.raw())) }
     }
+}
+
+/// Adds a launch to a graph, after these nodes of it.
+///
+/// # Safety
+/// The graph and its nodes are alive, the context is current, and the parameters of the call fit its function.
+unsafe fn add(call: &Call, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> Result<sys::CUgraphNode> {
+    let mut values = call.parameters.clone();
+    let mut pointers = pointers(&mut values);
+    let parameters = sys::CUDA_KERNEL_NODE_PARAMS {
+        func: call.raw_function(),
+        gridDimX: call.blocks,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: call.threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: call.shared_bytes,
+        kernelParams: pointers.as_mut_ptr(),
+        extra: std::ptr::null_mut(),
+        kern: std::ptr::null_mut(),
+        ctx: std::ptr::null_mut(),
+    };
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: the driver copies the parameters, whose pointers live until the call returns; `after` holds nodes of this
+    // graph; the caller promised that parameters fit.
+    unsafe {
+        call!(cuGraphAddKernelNode_v2(&raw mut handle, graph, after.as_ptr(), after.len(), &raw const parameters))
+    }?;
+    if call.cluster > 1 {
+        let (id, value) = (sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, call.cluster_dimension());
+        // SAFETY: the node is of this graph and a kernel; the driver reads one value.
+        unsafe { call!(cuGraphKernelNodeSetAttribute(handle, id, &raw const value)) }?;
+    }
+    Ok(handle)
 }
 
 impl Drop for Graph {

@@ -84,7 +84,7 @@ impl HostBlock {
         // Before anything is enqueued, so that the block is not lost for it.
         stream.check()?;
         device.context.bind()?;
-        let enqueue = || match way {
+        let enqueue = |_: &mut bool| match way {
             // SAFETY: both ranges are there, as the caller promised; `ordered` keeps the device's memory alive and in
             // order, and the caller the host's.
             Way::ToDevice => unsafe { call!(cuMemcpyHtoDAsync_v2(address, host.cast(), self.bytes, raw)) },

@@ -252,10 +252,6 @@ pub(crate) enum Parameter {
 pub(super) const MOST_BYTES: usize = 32_764;
 
 impl Call {
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.function.context
-    }
-
     /// Enqueues the launch on a stream of ours.
     ///
     /// # Safety

@@ -14,6 +14,7 @@
 #![allow(unsafe_code, reason = "the driver is a C library")]
 
 mod context;
+mod fill;
 mod graph;
 mod host;
 mod interop;

@@ -23,7 +23,7 @@ pub(super) struct Driver {
 }
 
 /// Every symbol that this crate calls, but those of the optional groups.
-const REQUIRED: [&str; 43] = [
+const REQUIRED: [&str; 46] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGet",
@@ -54,6 +54,9 @@ const REQUIRED: [&str; 43] = [
     "cuMemHostAlloc",
     "cuMemFreeHost",
     "cuMemsetD8Async",
+    "cuMemsetD32Async",
+    "cuMemsetD2D8Async",
+    "cuMemsetD2D32Async",
     "cuModuleLoadDataEx",
     "cuModuleGetFunction",
     "cuModuleUnload",
@@ -73,8 +76,9 @@ const REQUIRED: [&str; 43] = [
 const EXTENDED: [&str; 2] = ["cuLaunchKernelEx", "cuOccupancyMaxActiveClusters"];
 
 /// Symbols that building graphs needs.
-const GRAPHS: [&str; 6] = [
+const GRAPHS: [&str; 7] = [
     "cuGraphCreate",
+    "cuGraphAddMemsetNode",
     "cuGraphAddKernelNode_v2",
     "cuGraphInstantiateWithFlags",
     "cuGraphLaunch",

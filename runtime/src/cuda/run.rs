@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use cudarc::driver::sys;
 
 use super::context::{Context, Event, Stream};
+use super::fill;
 use super::graph::{Graph as RawGraph, Node};
 use super::memory::{Block, Uses};
 use crate::device::StreamInner;
@@ -13,22 +14,49 @@ use crate::launch::{Access, Prepared, Work};
 
 /// Enqueues a launch.
 pub(crate) fn run(work: &Work, on: &StreamInner) -> Result<()> {
-    let (Some(call), Some(stream)) = (&work.call, on.cuda()) else { return Err(not_cuda()) };
-    call.context().bind()?;
+    let stream = on.cuda().ok_or_else(not_cuda)?;
+    bind(work)?;
     // SAFETY: the checks of the launch made the parameters from the kernel's own table, whose types the compiler also
-    // gave the entry point; they point into the allocations of `accesses`, which are alive, locked and ordered by
-    // `ordered`.
-    ordered(&work.accesses, stream, || unsafe { call.enqueue(stream) }).map(|_| ())
+    // gave the entry point; they and the fills point into the allocations of `accesses`, which are alive, locked and
+    // ordered by `ordered`.
+    ordered(&work.accesses, stream, |begun| unsafe { enqueue(work, stream.raw(), begun) }).map(|_| ())
+}
+
+/// Makes the context of a launch's device current.
+fn bind(work: &Work) -> Result<()> {
+    let context = work.accesses.iter().find_map(|access| Some(&access.allocation.cuda()?.context));
+    context.ok_or_else(not_cuda)?.bind()
+}
+
+/// Enqueues the fills of a launch, then the launch, if there is something to compute. `begun` becomes true once
+/// something is on its way.
+///
+/// # Safety
+/// The parameters fit the function's signature; the memory that they and the fills point to is alive and ordered
+/// against other uses; the stream is alive, and of the context.
+unsafe fn enqueue(work: &Work, stream: sys::CUstream, begun: &mut bool) -> Result<()> {
+    bind(work)?;
+    for fill in &work.fills {
+        // SAFETY: the caller's promise: the fill lies in one of the launch's tensors.
+        unsafe { fill::enqueue(fill, stream) }?;
+        *begun = true;
+    }
+    match &work.call {
+        // SAFETY: the caller's promise.
+        Some(call) => unsafe { call.enqueue_raw(stream) },
+        None => Ok(()),
+    }
 }
 
 /// Enqueues work under the locks of what it uses: waits for conflicting uses, enqueues, records. The event happens when
 /// the work is done.
 ///
-/// `accesses` is sorted and holds each allocation once, so that two threads never wait for each other.
+/// `accesses` is sorted and holds each allocation once, so that two threads never wait for each other. `enqueue` sets
+/// what it is given once some of the work is on its way, whether or not the rest follows.
 pub(super) fn ordered(
     accesses: &[Access],
     stream: &Stream,
-    enqueue: impl FnOnce() -> Result<()>,
+    enqueue: impl FnOnce(&mut bool) -> Result<()>,
 ) -> Result<Arc<Event>> {
     stream.check()?;
     let blocks: Vec<(&Block, bool)> = accesses.iter().filter_map(|a| Some((a.allocation.cuda()?, a.write))).collect();
@@ -36,7 +64,12 @@ pub(super) fn ordered(
     for ((block, write), uses) in blocks.iter().zip(&uses) {
         block.wait(uses, stream, *write)?;
     }
-    enqueue()?;
+    let mut begun = false;
+    let enqueued = enqueue(&mut begun);
+    // Part of it may be on its way all the same.
+    if !begun && let Err(error) = enqueued {
+        return Err(error);
+    }
     let noted = stream.record().and_then(|event| {
         let mut each = blocks.iter().zip(&mut uses);
         each.try_for_each(|((block, write), uses)| block.note(uses, stream, &event, *write))?;
@@ -47,7 +80,7 @@ pub(super) fn ordered(
         let waited = stream.synchronize().is_ok();
         uses.iter_mut().for_each(|u| u.lose(waited));
     }
-    noted
+    enqueued.and(noted)
 }
 
 /// A graph with what its nodes use.
@@ -61,7 +94,7 @@ impl Graph {
     pub(crate) fn new(context: &Arc<Context>, works: &[Work], after: &[Vec<usize>]) -> Result<Self> {
         let mut nodes = Vec::with_capacity(works.len());
         for (work, after) in works.iter().zip(after) {
-            nodes.push(Node { call: work.call.as_ref().ok_or_else(not_cuda)?, after: after.clone() });
+            nodes.push(Node { fills: &work.fills, call: work.call.as_ref(), after: after.clone() });
         }
         // SAFETY: as in `run`: the parameters of a checked launch fit its function.
         let raw = unsafe { RawGraph::new(context, &nodes) }?;
@@ -73,7 +106,7 @@ impl Graph {
         let stream = on.cuda().ok_or_else(not_cuda)?;
         let raw = &mut self.raw;
         // SAFETY: as in `run`; `accesses` covers every node.
-        ordered(accesses, stream, || unsafe { raw.launch(stream) }).map(|_| ())
+        ordered(accesses, stream, |_| unsafe { raw.launch(stream) }).map(|_| ())
     }
 }
 
@@ -93,11 +126,10 @@ impl Prepared<'_> {
     /// launch is done the tensors stay alive and this is not dropped, no other run of it overlaps, nothing writes what
     /// it reads, and nothing uses what it writes, other than in stream order.
     pub unsafe fn enqueue(&self, stream: sys::CUstream) -> Result<()> {
-        if self.work.empty {
+        if self.work.is_nothing() {
             return Ok(());
         }
-        let call = self.work.call.as_ref().ok_or_else(not_cuda)?;
         // SAFETY: the caller's promise.
-        unsafe { call.enqueue_raw(stream) }
+        unsafe { enqueue(&self.work, stream, &mut false) }
     }
 }

@@ -3,7 +3,7 @@
 mod options;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use options::{EmulatorOptions, EmulatorReport};
@@ -14,10 +14,13 @@ use tilewright_kernel::Text;
 
 use crate::device::DeviceInner;
 use crate::error::{Error, Fault, Result};
-use crate::launch::{GivenTensor, Passed, Prepared, Work};
+use crate::launch::{Fill, GivenTensor, Passed, Prepared, Work};
+use crate::reference::Promise;
 
 /// Decoded programs that are kept.
 const PROGRAMS: usize = 256;
+/// Words of a row that are filled at one time.
+const FILLED: u64 = 1 << 16;
 /// Launches that take longer may print the hint.
 const SLOW: Duration = Duration::from_millis(500);
 
@@ -52,6 +55,12 @@ impl Emulator {
 
     /// Runs a launch; returns when it is done.
     pub(crate) fn run(&self, work: &Work) -> Result<()> {
+        if let Some(message) = work.promise.as_ref().map(Promise::broken).transpose()?.flatten() {
+            return Err(without_place(work, "BrokenPromise", message));
+        }
+        if work.empty {
+            return self.fill(work);
+        }
         let sanitizers = if self.options.sanitize { Sanitizers::ALL } else { Sanitizers::NONE };
         let options = emulator::Options { sanitizers, ..self.options() };
         let (mut report, elapsed) = self.launch(work, &options)?;
@@ -85,9 +94,9 @@ impl Emulator {
     fn launch(&self, work: &Work, options: &emulator::Options) -> Result<(Report, Duration)> {
         let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
         let launch = launch(work)?;
-        // Sorted and each once: two launches never wait for each other.
-        let guards: Vec<_> = work.accesses.iter().filter_map(|a| a.allocation.host()).map(|b| b.lock()).collect();
+        let guards = lock(work);
         let start = Instant::now();
+        self.fill_locked(work)?;
         let report = program.launch(&launch, &self.memory, options).map_err(|e| refused(work, e.to_string()))?;
         // What it did is not over: the next launch finds the memory as it must.
         let is_whole = report.trace.is_none() && failures(&report).next().is_none();
@@ -96,6 +105,31 @@ impl Emulator {
         }
         drop(guards);
         Ok((report, start.elapsed()))
+    }
+
+    /// Fills what a launch is to fill, and nothing else.
+    fn fill(&self, work: &Work) -> Result<()> {
+        let _guards = lock(work);
+        self.fill_locked(work)
+    }
+
+    fn fill_locked(&self, work: &Work) -> Result<()> {
+        for Fill { address, unit, value, width, height, pitch } in work.fills.iter().cloned() {
+            let bytes = width * u64::from(unit);
+            // A long row of words in parts.
+            let words = value.to_le_bytes().repeat(width.min(FILLED) as usize);
+            for row in (0..height).map(|row| address + row * pitch) {
+                let filled = match unit {
+                    1 => self.memory.fill(row, bytes, value as u8),
+                    _ => (0..width).step_by(FILLED as usize).try_for_each(|at| {
+                        let count = (width - at).min(FILLED) as usize;
+                        self.memory.write(row + 4 * at, &words[..4 * count])
+                    }),
+                };
+                filled.map_err(|e| refused(work, e.to_string()))?;
+            }
+        }
+        Ok(())
     }
 
     /// The decoded program of some PTX.
@@ -116,6 +150,11 @@ impl Emulator {
         programs.push((ptx.clone(), program.clone()));
         Ok(program)
     }
+}
+
+/// Keeps other uses of a launch's memory away. Sorted and each once: two launches never wait for each other.
+fn lock(work: &Work) -> Vec<MutexGuard<'_, ()>> {
+    work.accesses.iter().filter_map(|access| access.allocation.host()).map(|buffer| buffer.lock()).collect()
 }
 
 /// What makes a launch fail.
@@ -209,9 +248,14 @@ fn launch(work: &Work) -> Result<Launch> {
 
 /// The emulator cannot run the launch at all.
 fn refused(work: &Work, message: String) -> Error {
+    without_place(work, "Refused", message)
+}
+
+/// A fault of a launch that no thread has made.
+fn without_place(work: &Work, kind: &str, message: String) -> Error {
     Error::Emulation(Box::new(Fault {
         kernel: work.kernel.to_string(),
-        kind: "Refused".to_owned(),
+        kind: kind.to_owned(),
         message,
         statement: None,
         thread: None,

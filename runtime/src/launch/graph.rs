@@ -41,7 +41,7 @@ impl<'m> Graph<'m> {
                 };
                 return Err(Error::Layout { operation: "Graph::new", reason });
             }
-            if !launch.work.empty {
+            if !launch.work.is_nothing() {
                 works.push(launch.work);
             }
         }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`argument`] | what the generated code passes |
 //! | [`check`] | every check, over plain values |
+//! | [`fill`] | what outputs begin as that take in terms where memory says |
 //! | [`generic`] | the trait of all kernels |
 //! | [`graph`] | several prepared launches as one |
 //! | [`machine_code`] | what the driver's assembler made of a kernel |
@@ -11,6 +12,7 @@
 
 mod argument;
 mod check;
+mod fill;
 mod generic;
 mod graph;
 mod machine_code;
@@ -26,6 +28,7 @@ pub(crate) use argument::{Given, GivenTensor};
 #[cfg(feature = "emulator")]
 pub(crate) use check::byte_range;
 pub(crate) use check::{Passed, check};
+pub(crate) use fill::Fill;
 pub use generic::Kernel;
 pub use graph::Graph;
 pub use machine_code::MachineCode;
@@ -36,6 +39,8 @@ pub(crate) use workspace::{Pool, Workspace};
 use crate::device::{DeviceInner, Stream};
 use crate::error::{Reason, Refusal, Result};
 use crate::memory::Allocation;
+#[cfg(feature = "emulator")]
+use crate::reference::Promise;
 
 /// A launch that was checked and encoded once, and can be run any number of times.
 ///
@@ -77,6 +82,11 @@ pub(crate) struct Work {
     pub(crate) parameters: Vec<Passed>,
     /// Nothing to compute.
     pub(crate) empty: bool,
+    /// What is filled before, in the order of the stream, and where there is nothing to compute as well.
+    pub(crate) fills: Vec<Fill>,
+    #[cfg(feature = "emulator")]
+    /// On an emulator: what the data is promised to be, if the kernel has such a promise.
+    pub(crate) promise: Option<Promise>,
     #[cfg(feature = "cuda")]
     pub(crate) call: Option<crate::cuda::Call>,
 }
@@ -160,6 +170,13 @@ impl Work {
         let device = &on.inner().device;
         check_place(kernel, &given, device).map_err(refuse)?;
         let plan = check(kernel, &given).map_err(refuse)?;
+        let fills = fill::fills(kernel, &given);
+        #[cfg(feature = "emulator")]
+        let promise = match &**device {
+            DeviceInner::Emulator(_) => Promise::of(kernel, &given, &plan.dims),
+            #[cfg(feature = "cuda")]
+            DeviceInner::Cuda(_) => None,
+        };
         // Without elements there may be none.
         let entry = kernel.entries.get(plan.entry);
         let (entry, shared_bytes) = entry.map_or_else(Default::default, |e| (e.name.clone(), e.shared_bytes));
@@ -213,6 +230,9 @@ impl Work {
             dependent: kernel.launch.dependent,
             parameters,
             empty: plan.empty,
+            fills,
+            #[cfg(feature = "emulator")]
+            promise,
             #[cfg(feature = "cuda")]
             call: None,
         };
@@ -234,9 +254,14 @@ impl Work {
         Ok(work)
     }
 
+    /// Whether a run does nothing at all.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.empty && self.fills.is_empty()
+    }
+
     /// Runs on a stream of the device that it was made for.
     pub(crate) fn run(&self, on: &Stream) -> Result<()> {
-        if self.empty {
+        if self.is_nothing() {
             return Ok(());
         }
         match &*on.inner().device {

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_kernel::algorithm::{Binary, Index, IndexId, Run, Source, Value, ValueId};
@@ -42,6 +43,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) parameters: Vec<Option<Values>>,
     /// Components of the equations evaluated so far.
     pub(super) equations: Vec<Vec<Values>>,
+    /// How the data breaks a promise of the kernel's, if it does.
+    pub(super) broken: OnceLock<String>,
     /// What may still be evaluated.
     pub(super) work: Work,
 }

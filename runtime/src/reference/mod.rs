@@ -10,7 +10,7 @@
 //! | [`sum`], [`prod`] | float sums and products of free order, and their error bounds |
 //! | [`winner`] | `argmax` and `argmin` |
 //! | [`fold`] | the general reduction |
-//! | [`scatter`] | terms whose places memory gives |
+//! | [`scatter`], [`promise`] | terms whose places memory gives; whether each element has the one that was promised |
 //! | [`scope`] | where expressions are evaluated, and what does not depend on that |
 //! | [`eval`], [`steps`] | expressions, and how reductions run |
 //! | [`report`] | the result, and comparing a tensor with it |
@@ -22,6 +22,8 @@ mod fold;
 mod interval;
 mod math;
 mod prod;
+#[cfg(feature = "emulator")]
+mod promise;
 mod reduce;
 mod report;
 mod scatter;
@@ -35,10 +37,13 @@ mod winner;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use column::Column;
 use eval::{BLOCK, Evaluator, Work};
 pub use interval::Interval;
+#[cfg(feature = "emulator")]
+pub(crate) use promise::Promise;
 use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Width};
 use scope::{Free, Scope};
@@ -84,44 +89,11 @@ fn evaluate(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64, additions: &[
     let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
     let plan = check(kernel, &given).map_err(|reason| Refusal { kernel: kernel.name.to_string(), reason })?;
     let failure = |error: ReferenceError| Error::Reference(Box::new(error));
-    let (mut scalars, mut parameters) = (Vec::new(), Vec::new());
-    for (parameter, given) in kernel.parameters.iter().zip(&given) {
-        match (&parameter.kind, given) {
-            (ParameterKind::Tensor(declared), Given::Tensor(tensor)) if declared.role != Role::Output => {
-                let data = decode(parameter.element, &tensor.read()?);
-                let lower = vec![0; tensor.shape.len()];
-                parameters.push(Some(Values { lower, shape: tensor.shape.clone(), data, missing: None }));
-                scalars.push(None);
-            }
-            (ParameterKind::Scalar, Given::Scalar { bits, .. }) => {
-                scalars.push(Some(scalar(parameter.element, *bits)));
-                parameters.push(None);
-            }
-            _ => {
-                scalars.push(None);
-                parameters.push(None);
-            }
-        }
-    }
+    let arguments = decoded(kernel, &given, &|_| true)?;
     let (algorithm, chains) = chains(&kernel.algorithm);
-    let mut evaluator = Evaluator {
-        kernel,
-        algorithm: &algorithm,
-        chains,
-        loose: BTreeSet::new(),
-        free: Free::of(&algorithm),
-        dims: &plan.dims,
-        additions: (additions.iter())
-            .filter_map(|a| Some((a.sum, u64::try_from(a.most.eval(&plan.dims).ok()?).ok()?)))
-            .collect(),
-        scalars,
-        parameters,
-        equations: Vec::new(),
-        work: Work::new(work),
-    };
-    let sums = evaluator.chains.iter();
-    evaluator.loose =
-        sums.filter(|sum| multiplies_beside(&algorithm, sum, &evaluator.parameters)).map(|sum| *sum.0).collect();
+    let mut evaluator = evaluator(kernel, (&algorithm, chains), &plan.dims, arguments, work);
+    let known = additions.iter().filter_map(|a| Some((a.sum, u64::try_from(a.most.eval(&plan.dims).ok()?).ok()?)));
+    evaluator.additions = known.collect();
     let depth = scope::depth(&algorithm);
     if depth > DEEPEST {
         let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
@@ -131,6 +103,71 @@ fn evaluate(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64, additions: &[
     let outputs = workers::with_stack(STACK, || evaluator.outputs());
     let outputs = outputs.map_err(|error| failure(failed(kernel, "the host", error.to_string())))?.map_err(failure)?;
     Ok(Reference::new(kernel.name.to_string(), outputs))
+}
+
+/// Values of the arguments, by parameter: scalars, and tensors as they are now. Tensors that are not `asked` for are
+/// left out. What a launch fills is what it is filled with.
+#[derive(Debug)]
+struct Arguments {
+    scalars: Vec<Option<Column>>,
+    tensors: Vec<Option<Values>>,
+}
+
+fn decoded(kernel: &KernelInfo, given: &[Given], asked: &dyn Fn(u16) -> bool) -> Result<Arguments> {
+    let mut all = Arguments { scalars: Vec::new(), tensors: Vec::new() };
+    for (number, (parameter, given)) in (0..).zip(kernel.parameters.iter().zip(given)) {
+        let (mut scalar_of, mut tensor_of) = (None, None);
+        match (&parameter.kind, given) {
+            (ParameterKind::Tensor(declared), Given::Tensor(tensor)) => {
+                let bytes = match (kernel.fill(number), declared.role) {
+                    (Some(bits), _) => {
+                        let elements = rules::elements(&tensor.shape).ok().and_then(|n| usize::try_from(n).ok());
+                        let one = bits.to_le_bytes();
+                        Some(one[..parameter.element.bytes() as usize].repeat(elements.unwrap_or(0)))
+                    }
+                    (None, Role::Output) => None,
+                    (None, _) if asked(number) => Some(tensor.read()?),
+                    (None, _) => None,
+                };
+                let lower = vec![0; tensor.shape.len()];
+                let values = |data| Values { lower, shape: tensor.shape.clone(), data, missing: None };
+                tensor_of = bytes.map(|bytes| values(decode(parameter.element, &bytes)));
+            }
+            (ParameterKind::Scalar, Given::Scalar { bits, .. }) => scalar_of = Some(scalar(parameter.element, *bits)),
+            _ => {}
+        }
+        all.scalars.push(scalar_of);
+        all.tensors.push(tensor_of);
+    }
+    Ok(all)
+}
+
+/// What evaluates an algorithm of a kernel with these arguments.
+fn evaluator<'a>(
+    kernel: &'a KernelInfo,
+    (algorithm, chains): (&'a Algorithm, BTreeMap<ValueId, Chain>),
+    dims: &'a [i64],
+    arguments: Arguments,
+    work: u64,
+) -> Evaluator<'a> {
+    let mut evaluator = Evaluator {
+        kernel,
+        algorithm,
+        chains,
+        loose: BTreeSet::new(),
+        free: Free::of(algorithm),
+        dims,
+        additions: BTreeMap::new(),
+        scalars: arguments.scalars,
+        parameters: arguments.tensors,
+        equations: Vec::new(),
+        broken: OnceLock::new(),
+        work: Work::new(work),
+    };
+    let sums = evaluator.chains.iter();
+    evaluator.loose =
+        sums.filter(|sum| multiplies_beside(algorithm, sum, &evaluator.parameters)).map(|sum| *sum.0).collect();
+    evaluator
 }
 
 /// The chains of online sums, by the sum, with the algorithm that their parts are in.
@@ -256,7 +293,7 @@ impl Evaluator<'_> {
         if shape.contains(&0) {
             // Nothing is evaluated: what the value reads may not exist either.
             if let (Some(scatter), [terms, offsets]) = (&scatter, &empty[..]) {
-                return Ok(vec![self.taken_in(scatter, [terms, offsets])?]);
+                return Ok(vec![self.taken_in(scatter, [terms, offsets], (axes, &lower, &shape))?]);
             }
             let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: None };
             return Ok(empty.into_iter().map(values).collect());
@@ -327,7 +364,7 @@ impl Evaluator<'_> {
             }
         }
         if let (Some(scatter), [terms, offsets]) = (&scatter, &columns[..]) {
-            return Ok(vec![self.taken_in(scatter, [terms, offsets])?]);
+            return Ok(vec![self.taken_in(scatter, [terms, offsets], (axes, &lower, &shape))?]);
         }
         let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: missing.clone() };
         Ok(columns.into_iter().map(values).collect())

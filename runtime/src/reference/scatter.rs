@@ -2,9 +2,10 @@
 //!
 //! An element with terms is the reduction of what it was and of these, in any order: of floats, that of an `unordered`
 //! sum with one term more ([`super::sum`]). Its zeros are different: a sum that begins as −0 stays −0 until it meets
-//! another number.
+//! another number. Where one term was promised, it takes the place of what was there, and a second one is an error that
+//! names both iterations.
 
-use tilewright_kernel::algorithm::{Equation, Order, Reduction, Run, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId, Equation, Order, Reduction, Run, Value, ValueId};
 
 use super::column::Column;
 use super::eval::{Eval, Evaluator};
@@ -15,7 +16,8 @@ use super::tensor::Values;
 
 /// What the terms of an equation are taken into.
 pub(super) struct Scattered {
-    op: Reduction,
+    /// None: one term at most.
+    op: Option<Reduction>,
     indices: Run,
     term: ValueId,
     parameter: u16,
@@ -46,14 +48,27 @@ impl Evaluator<'_> {
         Ok([term, Column::Int((0..points).map(offset).collect())])
     }
 
-    /// The tensor once all terms were taken in.
-    pub(super) fn taken_in(&self, of: &Scattered, [terms, offsets]: [&Column; 2]) -> Eval<Values> {
+    /// The tensor once all terms were taken in, of iterations of these axes from `lower` on, so many of each.
+    pub(super) fn taken_in(
+        &self,
+        of: &Scattered,
+        [terms, offsets]: [&Column; 2],
+        iterations: (&[AxisId], &[i64], &[i64]),
+    ) -> Eval<Values> {
         let before = self.before(of)?;
         let element = self.element(of.term);
         // By element, in the order of the axes.
         let mut placed: Vec<(i128, usize)> = (0..offsets.len()).map(|at| (offsets.range(at).lo, at)).collect();
         placed.retain(|(offset, _)| *offset >= 0);
         placed.sort_unstable();
+        if of.op.is_none()
+            && let Some([(offset, first), (_, second)]) = placed.windows(2).find(|pair| pair[0].0 == pair[1].0)
+        {
+            let element = self.element_at(of, before, *offset);
+            let [first, second] = [*first, *second].map(|at| self.iteration(at, iterations));
+            let why = format!("{element} has two terms, those of {first} and of {second}: `only` promises one");
+            return Err(self.broken.get_or_init(|| why).clone());
+        }
         let mut after = Column::empty(element);
         let mut next = 0;
         for at in 0..before.data.len() {
@@ -62,12 +77,42 @@ impl Evaluator<'_> {
             next += mine;
             let mut all = before.data.only(at);
             if mine > 0 {
-                own.iter().for_each(|(_, term)| all.append(&terms.only(*term), 1));
-                all = combined(of.op, element, &all)?;
+                all = match of.op {
+                    Some(op) => {
+                        own.iter().for_each(|(_, term)| all.append(&terms.only(*term), 1));
+                        combined(op, element, &all)?
+                    }
+                    None => terms.only(own[0].1),
+                };
             }
             after.append(&all, 1);
         }
         Ok(Values { data: after, ..before.clone() })
+    }
+
+    /// An iteration, by its number among all: `t = 3, d = 5`.
+    fn iteration(&self, number: usize, (axes, lower, shape): (&[AxisId], &[i64], &[i64])) -> String {
+        let mut rest = number as i64;
+        let mut all: Vec<String> = Vec::with_capacity(axes.len());
+        for ((axis, lower), extent) in axes.iter().zip(lower).zip(shape).rev() {
+            all.push(format!("{} = {}", self.algorithm.axes[*axis as usize].name, lower + rest % extent));
+            rest /= extent;
+        }
+        all.reverse();
+        all.join(", ")
+    }
+
+    /// An element of the tensor, by its offset: `y[7, 5]`.
+    fn element_at(&self, of: &Scattered, tensor: &Values, offset: i128) -> String {
+        let mut rest = offset as i64;
+        let mut index: Vec<i64> = Vec::with_capacity(tensor.shape.len());
+        for extent in tensor.shape.iter().rev() {
+            index.push(rest % extent);
+            rest /= extent;
+        }
+        index.reverse();
+        let name = self.kernel.parameters.get(usize::from(of.parameter)).map_or("?", |parameter| &*parameter.name);
+        format!("{name}{index:?}")
     }
 
     fn before(&self, of: &Scattered) -> Eval<&Values> {

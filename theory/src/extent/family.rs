@@ -27,6 +27,8 @@ impl Family {
     pub const COORDINATE: Self = Self { first: Self::XOR.end, end: (1 << 28) + (1 << 16) };
     /// Indices among which those of a region are, one for each dimension.
     pub const INDEX: Self = Self { first: Self::COORDINATE.end, end: 1 << 29 };
+    /// Integers that memory holds, of which nothing is known.
+    pub const MEMORY: Self = Self { first: Self::INDEX.end, end: (1 << 29) + (1 << 16) };
 
     /// The one with a number.
     pub const fn var(self, number: usize) -> Var {

@@ -1,6 +1,9 @@
 //! The search for the smallest admissible dimensions with some property: dimensions by their sum, then
-//! lexicographically.
+//! lexicographically. Dimensions that facts tie to others linearly, as `M == 4 * N`, count in the sum, though not as
+//! more than [`HEAVIEST`] times another one: or all others would be counted up before that one grows. What facts solve
+//! in other ways does not count.
 
+use super::expr::Atom;
 use super::facts::Facts;
 use crate::work::{self, Step};
 
@@ -42,6 +45,20 @@ impl Budget {
     }
 }
 
+/// What one more of a dimension adds to the sum at most.
+const HEAVIEST: i128 = 8;
+
+/// A dimension that the search chooses: an arithmetic progression of values.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    dim: usize,
+    first: i128,
+    step: i128,
+    last: Option<i128>,
+    /// What one more of it adds to the sum of all dimensions: itself, and those that are so many times it.
+    weight: i128,
+}
+
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Search<W> {
@@ -79,7 +96,7 @@ impl Facts {
             }
         }
         let mut dims = vec![0_i64; count];
-        let mut lists: Vec<(usize, i128, i128, Option<i128>)> = Vec::new();
+        let mut lists: Vec<Choice> = Vec::new();
         for v in 0..count {
             if self.solution(v).is_some() {
                 continue;
@@ -88,12 +105,12 @@ impl Facts {
             let Ok(value) = i64::try_from(first) else { return Search::GaveUp };
             dims[v] = value;
             if free[v] {
-                lists.push((v, first, step, last));
+                lists.push(Choice { dim: v, first, step, last, weight: self.weight(v) });
             }
         }
-        let least: i128 = lists.iter().map(|l| l.1).sum();
-        let most: Option<i128> = lists.iter().map(|l| l.3).sum();
-        let step = lists.iter().map(|l| l.2).fold(0, super::expr::gcd).max(1);
+        let least: i128 = lists.iter().map(|l| l.first * l.weight).sum();
+        let most: Option<i128> = lists.iter().map(|l| Some(l.last? * l.weight)).sum();
+        let step = lists.iter().map(|l| l.step * l.weight).fold(0, super::expr::gcd).max(1);
         let mut total = least;
         loop {
             if most.is_some_and(|most| total > most) {
@@ -109,10 +126,21 @@ impl Facts {
         }
     }
 
+    /// What one more of a dimension that is not solved adds to the sum of all of them.
+    fn weight(&self, v: usize) -> i128 {
+        let times = |solved: usize| {
+            let terms = self.solution(solved)?.terms();
+            let is_linear = terms.iter().all(|t| matches!(t.atoms[..], [] | [Atom::Var(_)]));
+            let own = terms.iter().filter(|t| matches!(t.atoms[..], [Atom::Var(w)] if w as usize == v));
+            is_linear.then(|| own.map(|t| t.coefficient).sum::<i128>())
+        };
+        (1 + (0..self.dims()).filter_map(times).sum::<i128>()).clamp(1, HEAVIEST)
+    }
+
     /// Tries every assignment of `lists` with the given sum.
     fn visit<W>(
         &self,
-        lists: &[(usize, i128, i128, Option<i128>)],
+        lists: &[Choice],
         total: i128,
         dims: &mut Vec<i64>,
         budget: &mut Budget,
@@ -121,22 +149,24 @@ impl Facts {
         if !budget.take(1) {
             return None;
         }
-        let Some(((v, first, step, last), rest)) = lists.split_first() else {
+        let Some((&Choice { dim, first, step, last, weight }, rest)) = lists.split_first() else {
             return (total == 0).then(|| self.try_one(dims, budget, test)).flatten();
         };
-        let rest_least: i128 = rest.iter().map(|l| l.1).sum();
+        let rest_least: i128 = rest.iter().map(|l| l.first * l.weight).sum();
         if rest.is_empty() {
             // The last one takes what is left, if that is a member.
-            if total < *first || (total - first) % step != 0 || last.is_some_and(|l| total > l) {
+            let value = total / weight;
+            let is_whole = total % weight == 0 && (value - first) % step == 0;
+            if !is_whole || value < first || last.is_some_and(|l| value > l) {
                 return None;
             }
-            dims[*v] = i64::try_from(total).ok()?;
+            dims[dim] = i64::try_from(value).ok()?;
             return self.try_one(dims, budget, test);
         }
-        let mut value = *first;
-        while value + rest_least <= total && last.is_none_or(|l| value <= l) {
-            dims[*v] = i64::try_from(value).ok()?;
-            if let Some(found) = self.visit(rest, total - value, dims, budget, test) {
+        let mut value = first;
+        while value * weight + rest_least <= total && last.is_none_or(|l| value <= l) {
+            dims[dim] = i64::try_from(value).ok()?;
+            if let Some(found) = self.visit(rest, total - value * weight, dims, budget, test) {
                 return Some(found);
             }
             if budget.is_exhausted() {
@@ -261,5 +291,10 @@ mod tests {
         let facts = Facts::new(&dims(&["N", "M"]), &[multiple(1, 2)]).unwrap();
         let hit = facts.smallest(&[0, 1], &mut Budget::new(10_000), |d, _| (d[0] * d[1] >= 12).then(|| d.to_vec()));
         assert_eq!(hit, Search::Found(vec![3, 4]), "no pair with a smaller sum reaches 12");
+        // The dimension that a fact solves counts, too: with N = 2 it would be 8.
+        let four = Size::binary(SizeOp::Mul, &Size::constant(4), &Size::dim(2));
+        let facts = Facts::new(&dims(&["M", "K", "N"]), &[fact(&Size::dim(0), Relation::Eq, &four)]).unwrap();
+        let hit = facts.smallest(&[1, 2], &mut Budget::new(1000), |d, _| (d[1] * d[2] >= 2).then(|| d.to_vec()));
+        assert_eq!(hit, Search::Found(vec![4, 2, 1]));
     }
 }

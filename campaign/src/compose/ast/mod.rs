@@ -1,10 +1,12 @@
 //! Kernels as they are drawn here: equations that can be evaluated, and schedules whose ops are text.
 
 mod expr;
+mod extent;
 mod types;
 mod write;
 
 pub use expr::{Cond, End, Ends, Expr, HALVES, Index, Reduce, Reduction, States};
+pub use extent::{Extent, Pitch, Related, Relation, Stride};
 pub use types::{Number, Type};
 
 use std::collections::BTreeMap;
@@ -22,158 +24,8 @@ pub const LETTERS: [&str; 4] = ["i", "j", "k", "l"];
 /// Names of strides that are told at launch.
 pub const PITCHES: [&str; 6] = ["la", "lb", "lc", "ld", "le", "lf"];
 
-/// An extent: multiples of the sizes, and a constant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// How often each of [`SIZES`].
-    pub times: [i64; 3],
-    /// What is added.
-    pub plus: i64,
-}
-
-impl Extent {
-    /// A constant.
-    pub fn literal(plus: i64) -> Self {
-        Self { plus, ..Self::default() }
-    }
-
-    /// One of [`SIZES`].
-    pub fn size(which: usize) -> Self {
-        let mut times = [0; 3];
-        times[which] = 1;
-        Self { times, plus: 0 }
-    }
-
-    /// The smallest form that is known to be no less than either.
-    #[must_use]
-    pub fn join(self, other: Self) -> Self {
-        let times = std::array::from_fn(|n| self.times[n].max(other.times[n]));
-        Self { times, plus: self.plus.max(other.plus) }
-    }
-
-    /// What an index `factor · axis + plus` needs, where the axis has this extent.
-    #[must_use]
-    pub fn reach(self, factor: i64, plus: i64) -> Self {
-        Self { times: self.times.map(|t| t * factor), plus: self.plus * factor + plus }
-    }
-
-    /// The size that this is, if it is one.
-    pub fn as_size(self) -> Option<usize> {
-        (0..3).find(|n| self == Self::size(*n))
-    }
-
-    /// Its value.
-    pub fn at(self, dims: &Dims) -> i64 {
-        self.plus + (0..3).map(|n| self.times[n] * dims.get(SIZES[n]).copied().unwrap_or(0)).sum::<i64>()
-    }
-}
-
-impl fmt::Display for Extent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = Vec::new();
-        for (name, times) in SIZES.iter().zip(self.times) {
-            match times {
-                0 => {}
-                1 => parts.push((*name).to_owned()),
-                _ => parts.push(format!("{times} * {name}")),
-            }
-        }
-        if parts.is_empty() {
-            return self.plus.fmt(f);
-        }
-        f.write_str(&parts.join(" + "))?;
-        match self.plus {
-            0 => Ok(()),
-            1.. => write!(f, " + {}", self.plus),
-            _ => write!(f, " - {}", -self.plus),
-        }
-    }
-}
-
 fn list<T: fmt::Display>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// A stride of a tensor, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stride {
-    /// A size, or a number.
-    Extent(Extent),
-    /// One of [`PITCHES`].
-    Pitch(usize),
-}
-
-impl fmt::Display for Stride {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Extent(extent) => extent.fmt(f),
-            Self::Pitch(n) => f.write_str(PITCHES[*n]),
-        }
-    }
-}
-
-/// A stride that is told at launch: it holds so much that elements do not overlap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pitch {
-    /// The pitch that it counts in, if not elements.
-    pub of: Option<usize>,
-    /// How many of these it must hold.
-    pub least: Extent,
-    /// What divides it; 1 is nothing.
-    pub divides: i64,
-    /// Whether a fact says how much it holds.
-    pub told: bool,
-}
-
-/// How two sizes are related.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Related {
-    /// One is the other, times something plus something.
-    Equal,
-    /// One is at least that.
-    AtLeast,
-    /// One plus a multiple of the other is at most the constant.
-    Together,
-}
-
-/// What a fact says of two sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relation {
-    /// How.
-    pub how: Related,
-    /// One size.
-    pub of: usize,
-    /// A multiple of the other one, and a constant.
-    pub to: Extent,
-}
-
-impl Relation {
-    /// Changes sizes so that it holds, in whole steps of what divides them.
-    pub fn settle(self, sizes: &mut [i64; 3], divides: [i64; 3]) {
-        let Self { how, of, to } = self;
-        let others = |sizes: &[i64; 3]| (0..3).map(|n| to.times[n] * sizes[n]).sum::<i64>();
-        match how {
-            Related::Equal => sizes[of] = others(sizes) + to.plus,
-            Related::AtLeast => sizes[of] = sizes[of].max(others(sizes) + to.plus),
-            Related::Together => {
-                for n in (0..3).filter(|n| to.times[*n] > 0) {
-                    sizes[n] = sizes[n].min(to.plus / to.times[n]) / divides[n] * divides[n];
-                }
-                sizes[of] = sizes[of].min(to.plus - others(sizes));
-            }
-        }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (of, to) = (SIZES[self.of], self.to);
-        match self.how {
-            Related::Equal => write!(f, "{of} == {to}"),
-            Related::AtLeast => write!(f, "{of} >= {to}"),
-            Related::Together => write!(f, "{of} + {} <= {}", Extent { plus: 0, ..to }, to.plus),
-        }
-    }
 }
 
 /// A tensor of the signature: its name, type, shape and strides, and whether it is updated in place.
@@ -207,8 +59,8 @@ pub struct Equation {
 /// Where the terms of an equation go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
-    /// How they are taken in: a sum or an extreme.
-    pub by: Reduction,
+    /// How they are taken in: a sum or an extreme; none: by `only`, and the places are distinct.
+    pub by: Option<Reduction>,
     /// The shape of the tensor.
     pub shape: Vec<Extent>,
     /// The element of it that a term belongs to.
@@ -228,6 +80,8 @@ pub struct Input {
     pub ty: Type,
     /// Whether it holds indices.
     pub indices: bool,
+    /// Whether no two of them are the same.
+    pub distinct: bool,
     /// Whether it is a scalar that is passed by value.
     pub by_value: bool,
     /// Its strides, if it is not dense.
@@ -237,7 +91,8 @@ pub struct Input {
 impl Input {
     /// A dense tensor.
     pub fn new(name: &str, ty: Type, shape: Vec<Extent>) -> Self {
-        Self { name: name.to_owned(), shape, ty, indices: false, by_value: false, strides: Vec::new() }
+        let name = name.to_owned();
+        Self { name, shape, ty, indices: false, distinct: false, by_value: false, strides: Vec::new() }
     }
 }
 
@@ -349,6 +204,8 @@ pub struct Kernel {
     pub units: Vec<String>,
     /// Schedules, those of readers first.
     pub schedules: Vec<Schedule>,
+    /// Constants of `tune` with their candidates; their names stand in ops and clauses.
+    pub tuned: Vec<(String, Vec<i64>)>,
     /// Intermediates whose reductions are repeated at each read.
     pub inlined: Vec<String>,
     /// The tiles of a product, if it is one: sizes are drawn beside their multiples.
@@ -490,6 +347,10 @@ impl fmt::Display for Kernel {
         self.units.iter().try_for_each(|u| writeln!(f, "    {u}"))?;
         if !self.launch.is_empty() {
             writeln!(f, "    launch {};", self.launch.join(", "))?;
+        }
+        if !self.tuned.is_empty() {
+            let all: Vec<String> = self.tuned.iter().map(|(name, all)| format!("{name} in [{}]", list(all))).collect();
+            writeln!(f, "    tune {};", all.join(", "))?;
         }
         self.schedules.iter().try_for_each(|s| writeln!(f, "    {s}"))?;
         writeln!(f, "}}")

@@ -120,11 +120,13 @@ impl Equation {
         let bound = &self.axes[self.axes.len() - scatter.bound..];
         let axes: Vec<String> = bound.iter().map(|(axis, extent)| format!("{axis} in 0..{extent}")).collect();
         let (sign, kind) = match scatter.by {
-            Reduction::Max => ("max=", "max"),
-            Reduction::Min => ("min=", "min"),
-            _ if self.ty.is_integer() => ("+=", "sum"),
-            _ => ("+=", "unordered sum"),
+            None => ("=", "only"),
+            Some(Reduction::Max) => ("max=", "max"),
+            Some(Reduction::Min) => ("min=", "min"),
+            Some(_) if self.ty.is_integer() => ("+=", "sum"),
+            Some(_) => ("+=", "unordered sum"),
         };
+        let sign = if self.in_place { sign } else { "=" };
         format!("{sign} {kind}(|{}| {})", axes.join(", "), self.value.write(self.ty))
     }
 }

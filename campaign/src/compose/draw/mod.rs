@@ -161,6 +161,7 @@ pub fn kernel_with(rng: &mut Rng, online: u32, scattered: u32) -> Kernel {
         launch: Vec::new(),
         units: Vec::new(),
         schedules: Vec::new(),
+        tuned: Vec::new(),
         inlined: Vec::new(),
         tile: None,
     };

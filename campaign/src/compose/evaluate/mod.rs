@@ -116,9 +116,13 @@ fn scattered(
         let Some(offset) = after.offset(&at) else { continue };
         let element = &mut after.data[offset];
         *element = match scatter.by {
-            Reduction::Max => arithmetic::binary("max", *element, term, ty)?,
-            Reduction::Min => arithmetic::binary("min", *element, term, ty)?,
-            _ => arithmetic::binary("+", *element, term, ty)?,
+            Some(Reduction::Max) => arithmetic::binary("max", *element, term, ty)?,
+            Some(Reduction::Min) => arithmetic::binary("min", *element, term, ty)?,
+            Some(_) => arithmetic::binary("+", *element, term, ty)?,
+            None => {
+                *element = term;
+                continue;
+            }
         };
         magnitudes[offset] += size(&term);
         if !ty.is_integer() && magnitudes[offset] > ty.exact() {

@@ -44,7 +44,9 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
         add(found, equation.in_place && equation.scatter.is_none() && reductions > 0, "in-place-reduction");
         if let Some(scatter) = &equation.scatter {
             found.insert("scatter");
-            add(found, scatter.by != Reduction::UnorderedSum, "scatter-extreme");
+            add(found, matches!(scatter.by, Some(Reduction::Max | Reduction::Min)), "scatter-extreme");
+            add(found, scatter.by.is_none(), "scatter-only");
+            add(found, !equation.in_place, "scatter-output");
             add(found, scatter.bound < equation.axes.len(), "scatter-own-axes");
             let computed = |index: &Index| matches!(index, Index::Affine(..) | Index::Over(..));
             add(found, scatter.places.iter().any(computed), "scatter-arithmetic");

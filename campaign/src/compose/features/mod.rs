@@ -5,7 +5,7 @@ mod schedules;
 
 use std::collections::BTreeSet;
 
-use super::ast::{Kernel, Related};
+use super::ast::{Expr, Index, Kernel, Related};
 use equations::equations;
 
 /// Every feature; the matrix has a row and a column for each.
@@ -77,6 +77,7 @@ pub const FEATURES: &[&str] = &[
     "ring",
     "roles",
     "ring-grid",
+    "tune",
     "other-role",
     "online",
     "online-several",
@@ -152,12 +153,15 @@ pub const FEATURES: &[&str] = &[
     "gather-of-gather",
     "scatter",
     "scatter-extreme",
+    "scatter-only",
+    "scatter-output",
     "scatter-own-axes",
     "scatter-arithmetic",
     "gather-innermost",
     "gather-2d",
     "gather-other-type",
     "gather-arithmetic",
+    "gather-by-copy",
     "quotient-of-index",
     "quotient-by-size",
     "or",
@@ -323,6 +327,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
             found.insert(feature);
         }
     };
+    add(!kernel.tuned.is_empty(), "tune");
     for schedule in &kernel.schedules {
         for op in &schedule.ops {
             of_op(op, &mut add);
@@ -332,6 +337,14 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         add(has("via tma"), "tma");
         add(has("via cp_async"), "cp_async");
         if let Some((_, of)) = &schedule.copy {
+            let gathers = |i: &Index| i.has(&|i| matches!(i, Index::Gather(..)));
+            let mut is_read = false;
+            kernel.equations.iter().for_each(|e| {
+                e.value.walk(&mut |e| {
+                    is_read |= matches!(e, Expr::Read(t, indices, _) if t == of && indices.iter().any(gathers));
+                });
+            });
+            add(has("via tma") && is_read, "gather-by-copy");
             let output = kernel.equation(of).map(|e| e.output);
             add(output == Some(true), "store");
             add(output == Some(false), "copy-of-stage");

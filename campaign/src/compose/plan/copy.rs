@@ -18,6 +18,10 @@ impl Plan<'_> {
         let via = self.via();
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
+            let gathers = |r: &Read| r.2.iter().any(|i| i.has(&|i| matches!(i, Index::Gather(..))));
+            if self.wants(&["gather-by-copy"]) && reads.iter().any(gathers) {
+                reads.retain(gathers);
+            }
         }
         if self.rng.chance(85) {
             reads.retain(|r| !self.several(&r.0));
@@ -159,8 +163,16 @@ impl Plan<'_> {
             "fill-zero",
             "fill-any",
         ];
-        let more =
-            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
+        let more = [
+            "multicast",
+            "multicast-by",
+            "view-split",
+            "view-merge",
+            "box-composite",
+            "resize-copy",
+            "both-ways",
+            "gather-by-copy",
+        ];
         match self.rng.below(10) {
             0..9 if self.wants(&tma) || self.wants(&more) => "tma",
             0..9 if self.wants(&["cp_async"]) => "cp_async",
@@ -179,7 +191,15 @@ impl Plan<'_> {
             sizes && e.plus % granule == 0
         });
         let start = matches!(indices.last(), Some(Index::Axis(_, 1, plus)) if plus % granule == 0);
-        let intervals = indices.iter().all(|i| matches!(i, Index::Axis(..) | Index::Literal(_)));
+        // Memory may say where an instance is, if it says one place for it, or a few.
+        let alone = |i: &Index| matches!(i, Index::Axis(..) | Index::Over(..));
+        let interval = |i: &Index| match i {
+            Index::Axis(..) | Index::Literal(_) => true,
+            Index::Gather(_, inner, _) => inner.iter().all(alone),
+            Index::Affine(of, ..) => matches!(&**of, Index::Gather(_, inner, _) if inner.iter().all(alone)),
+            _ => false,
+        };
+        let intervals = indices.iter().all(interval);
         intervals && (rows || indices.len() == 1) && start
     }
 

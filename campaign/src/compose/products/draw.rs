@@ -52,6 +52,7 @@ pub fn product(rng: &mut Rng) -> Product {
         exchanged: rng.chance(20),
         held: [None; 2],
         batch: rng.chance(15).then(|| rng.range(1, 3)),
+        placed: None,
         tiles,
         literal: [None; 3],
         even: [rng.chance(12), rng.chance(12), rng.chance(12)],
@@ -103,6 +104,10 @@ pub fn product(rng: &mut Rng) -> Product {
     }
     if rng.chance(1) {
         product.literal[rng.below(2)] = Some(32);
+    }
+    let copied = (0..2).filter(|n| product.factors[*n].via == Via::Tma).collect::<Vec<_>>();
+    if product.batch.is_some() && !copied.is_empty() && rng.chance(50) {
+        product.placed = Some(*rng.pick(&copied));
     }
     launch(&mut product, rng);
     output(&mut product, rng);

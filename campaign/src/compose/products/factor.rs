@@ -7,6 +7,9 @@ use crate::compose::ast::{Equation, Expr, Extent, Index, Input, PITCHES, Pitch, 
 /// The names of a factor, of its copy, and of its axis that is not of terms.
 const NAMES: [[&str; 3]; 2] = [["a", "sa", "m"], ["b", "sb", "n"]];
 
+/// The input that says which one of a batch is multiplied.
+const PLACES: &str = "pz";
+
 /// The name of a factor.
 pub(super) fn name(n: usize) -> &'static str {
     NAMES[n][0]
@@ -39,9 +42,19 @@ fn in_tensor(product: &Product, n: usize) -> Expr {
     let factor = &product.factors[n];
     let own = [Index::Axis(axis(n).to_owned(), 1, factor.plus[0])];
     let terms = [Index::Axis("k".to_owned(), 1, factor.plus[1])];
-    let batch = product.batch.map(|_| index("z"));
+    let is_placed = product.placed == Some(n);
+    let of_batch = || if is_placed { Index::Gather(PLACES.to_owned(), vec![index("z")], None) } else { index("z") };
+    let batch = product.batch.map(|_| of_batch());
+    let or = is_placed.then(|| Box::new(Expr::Literal(0)));
     let [first, second] = if factor.across { [terms, own] } else { [own, terms] };
-    Expr::Read(name(n).to_owned(), batch.into_iter().chain(first).chain(second).collect(), None)
+    Expr::Read(name(n).to_owned(), batch.into_iter().chain(first).chain(second).collect(), or)
+}
+
+/// What says which one of a batch is multiplied.
+pub(super) fn places(product: &Product) -> Option<Input> {
+    product.placed?;
+    let shape = product.batch.map(Extent::literal).into_iter().collect();
+    Some(Input { indices: true, ..Input::new(PLACES, Type::I32, shape) })
 }
 
 /// An element of a factor as the product reads it.

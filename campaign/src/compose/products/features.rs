@@ -63,6 +63,7 @@ pub const FEATURES: &[&str] = &[
     "chunks-of-4",
     "padded",
     "batch",
+    "placed-by-memory",
     "units-below",
     "units-beside",
     "inner-loop",
@@ -331,6 +332,7 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
         add(true, by);
     }
     add(product.batch.is_some(), "batch");
+    add(product.placed.is_some(), "placed-by-memory");
 }
 
 fn of_tiles(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {

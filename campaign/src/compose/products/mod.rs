@@ -323,6 +323,8 @@ pub struct Product {
     pub held: [Option<Held>; 2],
     /// Products of a batch, if it is one.
     pub batch: Option<i64>,
+    /// The factor of which memory says which one of the batch is multiplied.
+    pub placed: Option<usize>,
     /// Tiles.
     pub tiles: Tiles,
     /// Rows, columns and terms that are numbers and no sizes.

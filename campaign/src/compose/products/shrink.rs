@@ -34,7 +34,8 @@ fn candidates(product: &Product) -> Vec<Product> {
     with(&|p| p.split = p.split.map(|_| Split::Into(2)));
     with(&|p| p.atomic = false);
     with(&|p| p.launch.clear());
-    with(&|p| p.batch = None);
+    with(&|p| (p.batch, p.placed) = (None, None));
+    with(&|p| p.placed = None);
     with(&|p| p.also = false);
     with(&|p| p.between = Between::Output);
     of_stores(&mut with);

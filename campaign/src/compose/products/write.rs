@@ -74,6 +74,7 @@ impl Product {
         let in_memory = (0..2).filter(|n| self.chain(*n).is_none());
         let mut inputs: Vec<_> = in_memory.map(|n| factor::input(self, n, lengths, &mut pitches)).collect();
         inputs.extend((0..2).flat_map(|n| factor::others(self, n, lengths)));
+        inputs.extend(factor::places(self));
         inputs.extend(epilogue::inputs(self, lengths));
         let mut least = [0; 3];
         if self.fewer {
@@ -93,6 +94,7 @@ impl Product {
             launch: self.launch(),
             units: Vec::new(),
             schedules: Vec::new(),
+            tuned: Vec::new(),
             inlined: Vec::new(),
             tile: Some(Tile { iterations: self.whole_tile(), literal: self.literal }),
         };

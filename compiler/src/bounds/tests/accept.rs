@@ -64,6 +64,13 @@ fn facts() {
         ("(x: f32[N]) -> (y: f32[8]) where N >= 8", "y[i] = x[i];"),
         ("(x: f32[N]) -> (y: f32[8]) where N == 4096", "y[i] = x[512 * i + 511];"),
         ("(x: f32[N]) -> (y: f32[M]) where N == 2 * M", "y[i] = x[i + M];"),
+        // A maximum is one of its sides, also where sizes have residues.
+        ("() -> (z: f32[N, M]) where N % 2 == 1", "t[ti, tj] = 1.0f32; z[i, j] = t[min(i, 2), j];"),
+        ("() -> (z: f32[M, M / 4]) where M % 4 == 0", "u[ui, uj] = 1.0f32; z[i, j] = u[i, min(j + 3, M / 4 - 1)];"),
+        (
+            "() -> (z: f16[M]) where M % 4 == 1",
+            "t[ti] = 1.0f32; z[i] = if i == M - 1 { t[max(i - 1, 0)] as f16 } else { 1.0f16 };",
+        ),
         // Only counting shows it: 9 sizes.
         ("(x: f32[N]) -> (y: f32[M]) where N <= 3, M <= 3, N * N >= M * M", "y[i] = x[i];"),
     ] {

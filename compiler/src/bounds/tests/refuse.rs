@@ -305,6 +305,16 @@ fn many_wrong_reads() {
     assert!(text.contains("N = 1: y[0] reads x[1]"), "{text}");
 }
 
+/// Inside a range that ends with a maximum a size is what keeps it from being empty, and no smaller: 8 is read here.
+#[test]
+fn a_maximum_of_sizes_with_residues() {
+    for (fact, witness) in [("N % 2 == 0", "N = 6: "), ("N % 3 == 1", "N = 7: ")] {
+        let head = format!("(x: f32[4]) -> (y: f32[N]) where {fact}");
+        let text = refused(&head, "y[i] = sum(|k in 0..max(10 - N, 0)| x[N - 1]);");
+        assert!(text.contains(witness), "{text}");
+    }
+}
+
 /// A condition on floats that no data decides: the kernel may be right, so no counterexample is claimed.
 #[test]
 fn conditions_that_are_not_understood_leave_it_open() {

@@ -3,22 +3,29 @@
 use tilewright_kernel::ElementType;
 
 use crate::diag::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::kernel_ir::AtomicOp;
 use crate::source::Span;
+use crate::source::ast::ReductionKind;
 
 row! {
     /// Where an index on the left of an equation is read from memory, several terms may belong to one element, and none
-    /// to another. So the equation says how terms are taken into an element that is there: `+=` with a `sum`, `max=`
-    /// with a `max`, `min=` with a `min`. The reduction binds the axes that the left side does not have as indices. The
-    /// tensor is `inout`: it begins as what it holds, and its elements without terms stay. Nothing in the kernel reads
-    /// it: some terms would be there, and others not.
+    /// to another. So the equation says what an element is that has terms: the `sum` of them, their `max` or `min`, or
+    /// the `only` one. The reduction binds the axes that the left side does not have as indices. A term whose index
+    /// lies outside of the tensor belongs to no element.
+    ///
+    /// An output is what its terms come to, `y[p[i]] = sum(…)`. Elements without terms are what the reduction is of
+    /// none: 0 for a `sum` and for `only`, the least number of the type for `max`, the greatest one for `min`. An
+    /// `inout` tensor begins as what it holds, and its elements without terms stay: `+=` takes a `sum`, `max=` a `max`,
+    /// `min=` a `min`, and `=` what is `only`. Nothing in the kernel reads it: some terms would be there, and others
+    /// not.
     ///
     /// There are instructions for sums of `f32`, `f64` and of integers of 32 and 64 bits, and for extremes of these
-    /// integers. A term whose index lies outside of the tensor belongs to no element.
+    /// integers. What is `only` may have any type.
     ///
     /// ## Wrong
     ///
     /// ```text
-    /// kernel Permuted(inout y: f32[M], p: u32[N], x: f32[N]) {
+    /// kernel Permuted(p: u32[N], x: f32[N]) -> (y: f32[M]) {
     ///     y[p[i]] = x[i];
     ///     schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
     /// }
@@ -27,16 +34,18 @@ row! {
     /// ## Right
     ///
     /// ```text
-    /// kernel Permuted(inout y: f32[M], p: u32[N], x: f32[N]) {
-    ///     y[p[i]] += unordered sum(|i| x[i]);
+    /// kernel Permuted(p: u32[N], x: f32[N]) -> (y: f32[M]) {
+    ///     y[p[i]] = only(|i| x[i]);
     ///     schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
     /// }
     /// ```
     ///
-    /// With a `y` of zeros and a `p` in which no index comes twice, this is the permuted `x`.
+    /// That no two terms belong to one element is a promise about the data: the emulator and `reference()` check it, a
+    /// GPU does not, and has one of the terms there.
     ///
     /// ## Other ways out
     ///
+    /// - Add terms that may meet: `y[p[i]] = unordered sum(|i| x[i])`.
     /// - Say of each element where it comes from, if there is an inverse: `y[j] = x[q[j]] or 0.0`.
     TW0133 "bad-scatter" Error "an equation whose place memory gives, and that is no scatter"
 }
@@ -52,6 +61,10 @@ pub enum ScatterProblem {
         from: Span,
         /// The right side.
         value: Span,
+        /// Type of the tensor.
+        element: ElementType,
+        /// Whether it begins as what it holds.
+        is_inout: bool,
     },
     /// The reduction is of a kind that is not taken in.
     OtherReduction {
@@ -75,13 +88,19 @@ pub enum ScatterProblem {
         found: &'static str,
         /// Its own.
         instead: &'static str,
+        /// The tensor as it is declared.
+        declared: String,
+        /// The reduction, and whether the tensor begins as what it holds.
+        beginning: (ReductionKind, bool),
         /// Where.
         at: Span,
     },
-    /// The tensor does not begin as anything.
-    NotInPlace {
-        /// The output as it is declared; none if it is no output.
-        declared: Option<String>,
+    /// The tensor is neither an output nor updated in place.
+    NoTensor,
+    /// `only` stands in the place of a value.
+    OnlyElsewhere {
+        /// The word.
+        at: Span,
     },
     /// No instruction combines such an element in memory.
     NoInstruction {
@@ -119,46 +138,74 @@ impl IntoDiagnostic for BadScatter {
         let new = |at: Span, title: String| Diagnostic::new(Code::TW0133, at, title);
         let place = "memory says which element is meant";
         match problem {
-            ScatterProblem::NoReduction { axes, from, value: at } => {
+            ScatterProblem::NoReduction { axes, from, value: at, element, is_inout } => {
                 let diagnostic =
                     new(span, format!("nothing says what `{name}` is where several terms belong to one element"))
                         .label(at, "one of them")
                         .note("indices that are read from memory cannot be proved to be distinct");
-                let sum = format!("+= unordered sum(|{}| ", axes.join(", "));
-                let text = format!("add the terms to what is there: `{name}[…] {sum}…)`");
-                let diagnostic = match axes.is_empty() {
-                    true => diagnostic.help("add terms to what is there: `+= unordered sum(|i| …)`"),
-                    false => diagnostic.change(Change::Wrap(from, at, sum, ")".to_owned()), text),
+                let list = if axes.is_empty() { "i".to_owned() } else { axes.join(", ") };
+                let sum = if element.is_float() { "unordered sum" } else { "sum" };
+                let (sign, what) = if is_inout { ("+=", "to what is there") } else { ("=", "up") };
+                let (sum, only) = (format!("{sign} {sum}(|{list}| "), format!("= only(|{list}| "));
+                let promise = format!("if no two terms belong to one element, promise that: `{name}[…] {only}…)`");
+                let diagnostic = match (AtomicOp::Add.takes(element), axes.is_empty()) {
+                    (true, true) => diagnostic.help(format!("add terms {what}: `{sum}…)`")).help(promise),
+                    (true, false) => {
+                        let text = format!("add the terms {what}: `{name}[…] {sum}…)`");
+                        diagnostic.change(Change::Wrap(from, at, sum, ")".to_owned()), text).help(promise)
+                    }
+                    // No instruction adds such numbers.
+                    (false, _) => diagnostic.help(promise),
                 };
                 diagnostic.help(format!("or say of each element where it comes from: `{name}[j] = x[q[j]] or …`"))
             }
             ScatterProblem::OtherReduction { kind, at } => {
                 new(at, format!("the terms of a scatter are not combined by `{kind}`"))
                     .label(span, place)
-                    .help("`+=` takes a `sum`, `max=` a `max`, `min=` a `min`")
+                    .help("they are added by `sum`, or the `max`, the `min` or the `only` one of them is taken")
             }
             ScatterProblem::Ordered { word, at } => {
                 new(at, format!("the terms of a scatter have no order, so that its sum is not `{word}`"))
                     .label(span, place)
                     .replace(at, "unordered", "give the order up: `unordered sum`")
             }
-            ScatterProblem::OtherUpdate { kind, found, instead, at } => {
-                let title = match found {
-                    "=" => format!("a scatter into `{name}` does not replace what is there"),
-                    _ => format!("`{found}` does not take in a `{kind}`"),
+            ScatterProblem::OtherUpdate { kind, found, instead, declared, beginning: (reduction, is_inout), at } => {
+                let title = match (found, is_inout) {
+                    ("=", true) => format!("a scatter into `{name}` does not replace what is there"),
+                    (_, true) if reduction == ReductionKind::Only => {
+                        format!("a term that is the `only` one is not taken in by `{found}`: it takes the place of what is there")
+                    }
+                    (_, true) => format!("`{found}` does not take in a `{kind}`"),
+                    (_, false) => format!("the output `{name}` begins as nothing that `{found}` could take terms into"),
                 };
                 let diagnostic = new(at, title).label(span, place);
-                let diagnostic = match found {
-                    "=" => diagnostic.note("elements without terms stay what they were"),
-                    _ => diagnostic,
+                let own = format!("write `{instead}`");
+                let empty = match reduction {
+                    ReductionKind::Max => "as the least number of its type",
+                    ReductionKind::Min => "as the greatest number of its type",
+                    _ => "as 0",
                 };
-                diagnostic.replace(at, instead, format!("write `{instead}`"))
+                match (found, is_inout) {
+                    ("=", true) => diagnostic
+                        .note("elements without terms stay what they were")
+                        .replace(at, instead, own)
+                        .help(format!("or declare `{declared}` after the arrow, an output, which begins {empty}")),
+                    (_, true) => diagnostic.replace(at, instead, own),
+                    (_, false) => diagnostic
+                        .note(format!("an output is what its terms come to: each element begins {empty}"))
+                        .replace(at, instead, own)
+                        .help(format!("or declare `inout {declared}` before the arrow, which begins as what it holds")),
+                }
             }
-            ScatterProblem::NotInPlace { declared } => {
-                let what = if declared.is_some() { "output" } else { "intermediate" };
-                let declared = declared.unwrap_or_else(|| format!("{name}: …"));
-                new(span, format!("the {what} `{name}` begins as nothing that terms could be taken into"))
-                    .help(format!("declare `inout {declared}` before the arrow, and pass a tensor of zeros"))
+            ScatterProblem::NoTensor => {
+                new(span, format!("the intermediate `{name}` takes no terms in where memory says"))
+                    .label(span, place)
+                    .help(format!("declare it after the arrow, `-> ({name}: …)`, and read it in a kernel of its own"))
+            }
+            ScatterProblem::OnlyElsewhere { at } => {
+                new(at, "`only` is no reduction of several terms to a value".to_owned())
+                    .note("it says that one term at most belongs to an element which memory says: `y[p[i]] = only(|i| …)`")
+                    .help("let all of the right side be the term: `only(|i| 2 * x[i])` for `2 * only(|i| x[i])`")
             }
             ScatterProblem::NoInstruction { kind, element } => {
                 let diagnostic = new(span, format!("no instruction combines a `{kind}` of `{element}` in memory"));

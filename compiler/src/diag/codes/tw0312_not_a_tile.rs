@@ -5,8 +5,9 @@ use crate::source::Span;
 
 row! {
     /// An instance of a staged copy holds an interval of each axis, and the length of the interval is known at compile
-    /// time. A read whose index comes from memory, or that lies a run-time distance from another one, leaves no such
-    /// interval.
+    /// time. A read that lies a run-time distance from another one leaves no such interval. Memory may say where the
+    /// interval starts, once for all of an instance, or list up to 16 places of one element each; not more, and nothing
+    /// may be done to what it says but to add to it.
     ///
     /// ## Wrong
     ///
@@ -18,7 +19,7 @@ row! {
     /// }
     /// ```
     ///
-    /// The message says which read it is, and why.
+    /// The message says which read it is, and why: here each of 256 elements has a place of its own.
     ///
     /// ## Right
     ///

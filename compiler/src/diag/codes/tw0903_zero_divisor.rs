@@ -42,6 +42,8 @@ pub struct ZeroDivisor {
     pub witness: Option<Witness>,
     /// Whether it depends on data, so that only a condition can rule 0 out.
     pub depends_on_data: bool,
+    /// Whether what is divided, or what divides, has a reduction: inside a condition no schedule could name its axes.
+    pub has_reduction: bool,
     /// Whether it is an element or an argument itself, which may be anything.
     pub is_data: bool,
     /// Facts that rule it out, proved to.
@@ -50,7 +52,7 @@ pub struct ZeroDivisor {
 
 impl IntoDiagnostic for ZeroDivisor {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { divisor, quotient, span, witness, depends_on_data, is_data, facts } = self;
+        let Self { divisor, quotient, span, witness, depends_on_data, has_reduction, is_data, facts } = self;
         let title = if witness.is_some() || is_data {
             format!("the divisor `{divisor}` may be 0")
         } else {
@@ -66,6 +68,10 @@ impl IntoDiagnostic for ZeroDivisor {
             diagnostic = state(diagnostic, facts);
         }
         let guarded = format!("if {divisor} != 0 {{ {quotient} }} else {{ 0 }}");
+        if has_reduction {
+            let text = "give the reduction an equation of its own, and say what the result is then";
+            return diagnostic.help(format!("{text}, such as `if {divisor} != 0 {{ … }} else {{ 0 }}`"));
+        }
         let text = format!("say what the result is then: `{guarded}`");
         diagnostic.replace(span, guarded, text)
     }

@@ -113,6 +113,7 @@ impl Nest<'_, '_> {
                 let count = narrowed.map_or(all, |narrowed| narrowed.count);
                 self.narrowed.extend(narrowed);
                 self.begin_behind(k);
+                self.read_places(point, k);
                 self.fill_rings(point, k, count);
                 self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);

@@ -36,6 +36,7 @@ use crate::lower::defect::Defect;
 use crate::lower::grid_reduce::{self, GridPartials};
 use crate::lower::nested_stage::{Instance, Storage};
 use crate::lower::staging::{Copy, Held};
+use crate::lower::tma_pipeline::PlaceRead;
 use crate::lower::turns::Turns;
 use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::lower::{product, role_pipeline};
@@ -115,6 +116,8 @@ pub(super) struct Nest<'a, 'b> {
     pub(super) product: Option<&'a Product>,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
+    /// What memory holds of the places of copies, where it was read before loops.
+    pub(super) places_read: Vec<PlaceRead>,
     /// Where the terms of a scatter belong at this point, and whether that is in the tensor: one for each lane.
     places: Vec<(ValueId, ValueId)>,
     /// Buffers of staged outputs that elements are written to at this point.
@@ -207,6 +210,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         not_here: not_here.collect(),
         known: mask::known(program, stages, around.staged),
         in_product: false,
+        in_instance: None,
         literals: Vec::new(),
         indices: SortedMap::new(),
         neighbours: SortedMap::new(),
@@ -258,6 +262,7 @@ fn nest<'a, 'b>(b: &'b mut Builder, own: usize, frame: &Frame<'a>) -> Nest<'a, '
         of_terms: Vec::new(),
         product: product::of(analysed, around.staged),
         copies: copies.to_vec(),
+        places_read: Vec::new(),
         across: GridPartials::of(stage, threads).zip(workspaces.get(own).copied()),
         places: Vec::new(),
         targets: Vec::new(),

@@ -18,7 +18,7 @@ impl Nest<'_, '_> {
     }
 
     /// Takes terms, one for each lane, into the elements that were found for them.
-    pub(super) fn take_in(&mut self, parameter: u16, op: Reduction, lanes: &[ValueId]) {
+    pub(super) fn take_in(&mut self, parameter: u16, op: Option<Reduction>, lanes: &[ValueId]) {
         let Some(update) = update_of(op) else { return };
         for ((offset, inside), value) in std::mem::take(&mut self.places).into_iter().zip(lanes) {
             self.b.begin_if(inside);

@@ -151,6 +151,9 @@ pub struct Values<'a> {
     pub known: Vec<AlgorithmValue>,
     /// Whether terms of one of these are being computed: other threads have what registers hold of its factors.
     pub in_product: bool,
+    /// If indices are those in an instance of a copy, without what memory adds to them: the inputs that list places,
+    /// and the dimension along which they do.
+    pub in_instance: Option<Rc<[(u16, usize)]>>,
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
     /// What reads index with the stage's own axes, as expressions: the same at each point of its loops.
@@ -236,14 +239,11 @@ impl<'a> Values<'a> {
                 }
             },
             Index::Value(v) => {
-                let mut value = self.value(b, v, scope);
-                if self.program.algorithm.types[v as usize] == ElementType::U64 {
-                    // As an index it is never negative; what does not fit 63 bits lies outside everything, at the
-                    // largest index too.
-                    let most = b.literal(ElementType::U64, i64::MAX as u64);
-                    value = b.binary(Binary::Min, value, most);
+                if let Some(listed) = self.in_instance.clone() {
+                    return self.number_in_instance(b, v, &listed, scope);
                 }
-                b.to_index(value, Type::I64)
+                let value = self.value(b, v, scope);
+                as_index(b, value, self.program.algorithm.types[v as usize])
             }
             Index::Add(x, y)
             | Index::Sub(x, y)
@@ -430,6 +430,17 @@ impl<'a> Values<'a> {
             lane.loaded.clone_from(loaded);
         }
     }
+}
+
+/// A value that was read as an index integer of 64 bits.
+fn as_index(b: &mut Builder, mut value: ValueId, ty: ElementType) -> ValueId {
+    if ty == ElementType::U64 {
+        // As an index it is never negative; what does not fit 63 bits lies outside everything, at the largest index
+        // too.
+        let most = b.literal(ElementType::U64, i64::MAX as u64);
+        value = b.binary(Binary::Min, value, most);
+    }
+    b.to_index(value, Type::I64)
 }
 
 /// An expression over dimensions as an index integer.

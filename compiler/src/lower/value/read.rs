@@ -6,16 +6,21 @@ use tilewright_kernel::Size;
 use tilewright_kernel::algorithm::{Compare, Index, IndexId, Run, Source, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::TensorParameter;
 
-use super::{Bound, ComputedOf, LeavesAt, Neighbours, Scope, Values};
-use crate::extent::Expr;
-use crate::kernel_ir::{Builder, Guard, Memory, ValueId, VariableId};
+use super::{Bound, ComputedOf, LeavesAt, Neighbours, Scope, Values, as_index, expression};
+use crate::extent::{Expr, Var};
+use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::lower::defect::Defect;
 use crate::lower::nested_stage;
 use crate::lower::nested_stage::Instance;
+use crate::lower::staging::Held;
 use crate::memory::alignment::alignment;
 use crate::program::expressions;
+use crate::schedule::accesses::FromMemory;
 use crate::schedule::vector::{Class, Vector};
 use crate::schedule::{Reads, Register, Stage, leaves_at, register, vector};
+
+/// More than any index that is inside of a tensor, with room for a factor and for what is added to it.
+const FAR: i64 = 1 << 45;
 
 /// Answers of [`Values::leaves_of`] that are kept.
 const MOST_LEAVES: usize = 16;
@@ -79,7 +84,13 @@ impl<'a> Values<'a> {
                 let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
                 let held = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))).cloned();
                 let place = match &held {
-                    Some(held) => (Memory::Buffer(held.buffer), held.offset(b, &values, self.index)),
+                    Some(held) if held.staged.memory.is_empty() => {
+                        (Memory::Buffer(held.buffer), held.offset(b, &values, self.index))
+                    }
+                    Some(held) => {
+                        let within = self.within_instance(b, held, list, scope);
+                        (Memory::Buffer(held.buffer), held.offset(b, &within, self.index))
+                    }
                     None => (Memory::Parameter(parameter), self.offset(b, tensor, &values)),
                 };
                 self.element(b, id, place, (guard, scope), &exprs, |this, vector| {
@@ -96,6 +107,41 @@ impl<'a> Values<'a> {
                 })
             }
         }
+    }
+
+    /// The indices of a read that takes an instance, as [`Held::offset`] counts them.
+    pub(in crate::lower) fn within_instance(
+        &mut self,
+        b: &mut Builder,
+        held: &Held<'_>,
+        list: &[IndexId],
+        scope: &Scope,
+    ) -> Vec<ValueId> {
+        let memory = &held.staged.memory;
+        let listed = memory.iter().filter_map(|(_, read)| Some((read.parameter, read.listed?.along)));
+        let within = (!memory.is_empty()).then(|| listed.collect());
+        let outer = std::mem::replace(&mut self.in_instance, within);
+        let within = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        self.in_instance = outer;
+        within
+    }
+
+    /// What an index that is read from memory is in an instance: the number of its box, where memory lists their
+    /// places.
+    pub(super) fn number_in_instance(
+        &mut self,
+        b: &mut Builder,
+        value: AlgorithmValue,
+        listed: &[(u16, usize)],
+        scope: &Scope,
+    ) -> ValueId {
+        let algorithm = &self.program.algorithm;
+        if let Value::Read { source: Source::Parameter(parameter), indices, .. } = algorithm.values[value as usize]
+            && let Some((_, along)) = listed.iter().find(|(other, _)| *other == parameter)
+        {
+            return self.index(b, algorithm.index_lists[indices.range()][*along], scope);
+        }
+        b.index_literal(self.index, 0)
     }
 
     /// Of lanes that are neighbours in a tensor: how many the address of its base lets a thread read at once.
@@ -143,6 +189,40 @@ impl<'a> Values<'a> {
         let list = &program.algorithm.index_lists[indices.range()];
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
         Some((parameter, self.offset(b, expressions::tensor(program, parameter)?, &values)))
+    }
+
+    /// An integer that memory holds, in 64 bits: `variable` gives the values of loops. Instances of copies may be begun
+    /// where there is no such element, since there is nothing that they are for: then it is anything.
+    pub fn of_memory(
+        &mut self,
+        b: &mut Builder,
+        read: &FromMemory,
+        variable: &dyn Fn(&mut Builder, Var) -> ValueId,
+    ) -> ValueId {
+        let program = self.program;
+        let Some(tensor) = expressions::tensor(program, read.parameter) else {
+            self.unknown(Defect::Instance(program.parameters[usize::from(read.parameter)].name.to_string()));
+            return b.index_literal(Type::I64, 0);
+        };
+        let values: Vec<ValueId> = read.indices.iter().map(|e| expression(b, e, self.index, variable)).collect();
+        let mut predicate = b.bool_literal(true);
+        for (value, size) in values.iter().zip(tensor.shape.iter()) {
+            let within = self.within(b, *value, size);
+            predicate = b.and(predicate, within);
+        }
+        let offset = self.offset(b, tensor, &values);
+        let element = program.parameters[usize::from(read.parameter)].element;
+        let otherwise = [b.literal(element, read.or.unwrap_or(0))];
+        let guard = Guard { predicate, otherwise: &otherwise };
+        let value = b.load(Memory::Parameter(read.parameter), offset, 1, Some(guard))[0];
+        let value = as_index(b, value, element);
+        if element.bytes() < 8 {
+            return value;
+        }
+        // Nothing has so many elements; sums with it are outside, and do not wrap.
+        let (first, last) = (b.index_literal(Type::I64, -FAR), b.index_literal(Type::I64, FAR));
+        let value = b.index_max(value, first);
+        b.index_min(value, last)
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.

@@ -140,6 +140,8 @@ words! {
         Dot = "dot",
         /// Prefix sums.
         Scan = "scan",
+        /// The one term that belongs to an element, which the author promises.
+        Only = "only",
     }
 }
 

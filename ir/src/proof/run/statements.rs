@@ -368,18 +368,23 @@ impl<'a> Run<'a> {
 
     /// The value of an operand that all who come must agree on.
     pub(in crate::proof) fn agreed(&mut self, value: ValueId, active: &Active) -> Outcome<i64> {
+        match self.agreed_if_known(value, active)? {
+            Some(known) => Ok(known),
+            None => {
+                Err(Stop::Undecided(self.found(Kind::Data, "what a copy or barrier is depends on data".to_owned())))
+            }
+        }
+    }
+
+    /// The same; none if it depends on data.
+    pub(in crate::proof) fn agreed_if_known(&mut self, value: ValueId, active: &Active) -> Outcome<Option<i64>> {
         let row = &self.me.values[value.index()];
         let mut all = active.threads().map(|thread| row.of(thread));
         let first = all.next().flatten();
         if !all.all(|one| one == first) {
             return self.violation(Kind::Disagree, "threads disagree on what a copy or barrier is".to_owned());
         }
-        match first {
-            Some(known) => Ok(known),
-            None => {
-                Err(Stop::Undecided(self.found(Kind::Data, "what a copy or barrier is depends on data".to_owned())))
-            }
-        }
+        Ok(first)
     }
 
     pub(super) fn repeat(&mut self, l: &'a Loop, active: &Active) -> Outcome {

@@ -36,6 +36,7 @@ use tilewright_kernel::format::Format;
 use crate::kernel_ir::UnaryOp;
 use crate::proof::row::{Known, integers, wrapped};
 
+use super::distinct::distinct;
 use super::field::{class, inverse, mix, pairs, product};
 use ElementType::{F32, F64};
 
@@ -75,7 +76,7 @@ impl Freedom {
                     found.merge |= order.is_online();
                 }
                 Value::Unary(Unary::Abs, a) => has_magnitudes |= algorithm.types[a as usize].is_float(),
-                Value::Scatter { op: Reduction::Sum, term, .. } => {
+                Value::Scatter { op: Some(Reduction::Sum), term, .. } => {
                     found.add |= algorithm.types[term as usize].is_float();
                 }
                 Value::Fold { states, .. } => {
@@ -152,6 +153,8 @@ pub(in crate::proof) struct Algebra {
     seed: u64,
     /// Drawn integers are mostly indices: the largest extent.
     pub(super) reach: i64,
+    /// Tensors of integers that are distinct, with how many each has.
+    distinct: BTreeMap<u16, i64>,
     pub(super) tables: RefCell<Tables>,
 }
 
@@ -159,7 +162,13 @@ impl Algebra {
     /// For a kernel that leaves so much open, with tensors of extents up to `reach`.
     pub fn new(freedom: Freedom, seed: u64, reach: i64) -> Self {
         let modulus = if freedom.online { pairs::MODULUS } else { P };
-        Self { freedom, modulus, seed, reach, tables: RefCell::default() }
+        Self { freedom, modulus, seed, reach, distinct: BTreeMap::new(), tables: RefCell::default() }
+    }
+
+    /// The same where the integers of some tensors are distinct, as far as their types have so many: each with how many
+    /// there are.
+    pub fn with_distinct(self, distinct: BTreeMap<u16, i64>) -> Self {
+        Self { distinct, ..self }
     }
 
     /// What it leaves open.
@@ -298,7 +307,10 @@ impl Algebra {
 
     /// An element of a tensor, `at` elements after its first one.
     pub fn element(&self, parameter: u16, at: i64, ty: ElementType) -> i64 {
-        self.data(ty, Tag::Element, parameter, at)
+        let Some(count) = self.distinct.get(&parameter).filter(|_| !ty.is_float()) else {
+            return self.data(ty, Tag::Element, parameter, at);
+        };
+        wrapped(ty, distinct(*count, at, mix([Tag::Element as u64, parameter.into(), 0, self.seed])))
     }
 
     /// A scalar.

@@ -7,6 +7,7 @@
 
 mod algebra;
 mod cast;
+mod distinct;
 mod exponential;
 mod field;
 mod math;
@@ -50,7 +51,13 @@ impl<'a> Data<'a> {
     pub fn new(algorithm: &'a Algorithm, launch: &Launch, seed: u64) -> Self {
         let extents = launch.tensors.iter().flatten().flat_map(|tensor| &tensor.shape);
         let reach = extents.copied().max().unwrap_or(1);
-        let algebra = Algebra::new(Freedom::of(algorithm), seed, reach);
+        // What is promised of the data is so.
+        let count = |parameter: u16| {
+            let (first, last) = launch.tensors.get(usize::from(parameter))?.as_ref()?.reach()?;
+            Some((parameter, last.checked_sub(first)?.checked_add(1)?))
+        };
+        let distinct = algorithm.promised().into_iter().filter_map(count).collect();
+        let algebra = Algebra::new(Freedom::of(algorithm), seed, reach).with_distinct(distinct);
         let (tensors, workspaces, shared) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         Self { algorithm, algebra, tensors, workspaces, shared }
     }
@@ -83,17 +90,21 @@ impl<'a> Data<'a> {
     pub fn update(&mut self, kernel: &Kernel, (memory, at): (Memory, i64), op: AtomicOp, with: Known) {
         let Some(element) = kernel.element(memory) else { return };
         let op = match op {
-            AtomicOp::Add => Binary::Add,
-            AtomicOp::Max => Binary::Max,
-            AtomicOp::Min => Binary::Min,
-            AtomicOp::Or => Binary::Or,
+            AtomicOp::Add => Some(Binary::Add),
+            AtomicOp::Max => Some(Binary::Max),
+            AtomicOp::Min => Some(Binary::Min),
+            AtomicOp::Or => Some(Binary::Or),
+            AtomicOp::Set => None,
         };
         let before = match memory {
             Memory::Workspace(w) => self.workspace(w, at, kernel.workspaces[usize::from(w)].zeroed),
             Memory::Parameter(p) => self.tensor(p, at, element),
             Memory::Buffer(_) => None,
         };
-        let after = before.zip(with).and_then(|(a, b)| self.algebra.binary(op, element, a, b));
+        let after = match op {
+            Some(op) => before.zip(with).and_then(|(a, b)| self.algebra.binary(op, element, a, b)),
+            None => with,
+        };
         match memory {
             Memory::Workspace(workspace) => self.set_workspace(workspace, at, after),
             Memory::Parameter(parameter) => self.set_tensor(parameter, at, after),

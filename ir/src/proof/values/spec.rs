@@ -112,9 +112,7 @@ impl<'a> Spec<'a> {
     ) -> Outcome<Option<BTreeMap<Vec<i64>, Known>>> {
         let (algorithm, algebra) = (self.algorithm, self.algebra);
         let Value::Scatter { op, indices, term } = algorithm.values[value as usize] else { return Ok(None) };
-        let (Some(Some(tensor)), Some(op)) = (self.launch.tensors.get(usize::from(parameter)), combine(op)) else {
-            return Ok(None);
-        };
+        let Some(Some(tensor)) = self.launch.tensors.get(usize::from(parameter)) else { return Ok(None) };
         let ty = algorithm.types[value as usize];
         let axes = &algorithm.axis_lists[algorithm.equations[usize::from(equation)].axes.range()];
         let mut all: BTreeMap<Vec<i64>, Known> = BTreeMap::new();
@@ -128,9 +126,15 @@ impl<'a> Spec<'a> {
                 return Ok(true);
             }
             let term = this.value(term, inner)?;
+            let Some(op) = op else {
+                // Of two terms, where one was promised, either may be there at the end.
+                all.entry(at).and_modify(|known| *known = None).or_insert(term);
+                return Ok(true);
+            };
             let offset = at.iter().zip(&tensor.strides).map(|(at, stride)| at * stride).sum();
             let sum = all.entry(at).or_insert_with(|| Some(algebra.element(parameter, offset, ty)));
-            *sum = sum.zip(term).and_then(|(sum, term)| binary(algebra, op, ty, sum, term));
+            let op = combine(op);
+            *sum = sum.zip(term).zip(op).and_then(|((sum, term), op)| binary(algebra, op, ty, sum, term));
             Ok(true)
         })?;
         Ok(complete.then_some(all))
