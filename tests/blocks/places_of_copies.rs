@@ -166,6 +166,8 @@ fn memory_lists_the_places_of_an_instance() {
         listed("x: f32[E, K]", "(x[p[i / 3] or 1, k] or 0.0) + 2.0 * (x[p[i / 3] or 1, k] or 1.0)", (48, rows)),
         listed("x: f32[E, 3, K]", "x[p[i / 3], i % 3, k] or 0.0", (6, pages)),
         listed("x: f32[E, 3, K]", "(x[p[i / 3], i % 3, k] or 0.0) - (x[p[i / 3], 2 - i % 3, k] or 0.0)", (24, pages)),
+        // What lists places along one dimension is no single place along another one (below); another input is.
+        listed("x: f32[E, E, K], q: i32[P]", "x[p[i / 3], q[i / 6] + i % 3, k] or 0.0", (6, pages)),
         // Boxes of a page in other orders.
         listed(
             "x: f32[E, 3, K]",
@@ -184,6 +186,8 @@ fn memory_lists_the_places_of_an_instance() {
     let refuse = |value: &str, rows_of: u32, words: &str| {
         refused(&listed("x: f32[E, K]", value, (rows_of, rows)), Code::TW0312, &[words]);
     };
+    let both = listed("x: f32[E, E, K]", "x[p[i / 3], p[i / 6] + i % 3, k] or 0.0", (6, pages));
+    refused(&both, Code::TW0312, &["`p` says"]);
     refuse("x[p[i / 3], k] or 0.0", 51, "`p` lists 17 places for an instance, and 16 is the most");
     refuse("x[2 * p[i / 3], k] or 0.0", 6, "not just added");
     refuse("x[p[i / 3] - i, k] or 0.0", 6, "`p` says");

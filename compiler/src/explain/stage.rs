@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tilewright_kernel::algorithm::{Reduction, Value};
-use tilewright_kernel::info::{KernelInfo, ParameterKind, Role};
+use tilewright_kernel::info::{KernelInfo, ParameterKind};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::copies::{self, Holes};
@@ -382,8 +382,7 @@ impl Explained<'_> {
             let Value::Scatter { op, .. } = algorithm.values[component.value as usize] else { continue };
             let how = if op.is_some() { "by atomic operations" } else { "each to its place" };
             let _ = writeln!(out, "    terms go to {} one by one, {how}", component.name);
-            let of = component.parameter.and_then(|parameter| stage.program.parameters.get(usize::from(parameter)));
-            if matches!(of.map(|of| &of.kind), Some(ParameterKind::Tensor(tensor)) if tensor.role == Role::Output) {
+            if component.parameter.and_then(|parameter| self.info.fill(parameter)).is_some() {
                 let what = match op {
                     Some(Reduction::Max) => "the least number of its type",
                     Some(Reduction::Min) => "the greatest number of its type",

@@ -11,13 +11,13 @@
 
 use tilewright_kernel::algorithm::Algorithm;
 
-use super::plan::Served;
+use super::plan::{Resolved, Served};
 use super::rules::{NotOne, Refused};
 use crate::extent::{Atom, Expr, Family, Term, Var};
 use crate::plan::staged::Axis;
 use crate::region::interval::interval;
 use crate::schedule::accesses::{FromMemory, Listed};
-use crate::source::Span;
+use crate::source::{Span, ast};
 
 /// The largest factor of what is read from memory: with it, no start passes 64 bits.
 const MOST_STEP: i128 = 1 << 15;
@@ -25,24 +25,44 @@ const MOST_STEP: i128 = 1 << 15;
 /// Most places that memory lists for an instance: each is a copy of its own.
 const MOST_PLACES: i128 = 16;
 
-/// For each integer that a read's indices take from memory, what stands for it: a variable of `memory`, the list of a
-/// kernel, which is longer afterwards if it is new; and the number of the box, if there is one for each.
+/// Gives the reads whose indices depend on memory their indices over the variables of the kernel; the same once more,
+/// by the places of the reads.
+///
+/// # Errors
+/// See [`indices`].
+pub(super) fn resolve(
+    served: &mut [Served<'_>],
+    memory: &mut Vec<FromMemory>,
+    of: (&Algorithm, &[ast::Name]),
+) -> Result<Resolved, Refused> {
+    let mut resolved = Resolved::new();
+    for one in served {
+        if let Some(found) = indices(one, memory, of)? {
+            one.indices.clone_from(&found);
+            resolved.push((one.at, found));
+        }
+    }
+    Ok(resolved)
+}
+
+/// The indices of a read that depend on memory: in each, for what is read, a variable of `memory`, the list of a
+/// kernel, which is longer afterwards if it is new; and the number of the box, if there is one for each. None for other
+/// reads. `axes` are the names of the dimensions.
 ///
 /// # Errors
 /// It is not one for all of an instance, or for each box.
-pub(super) fn resolved(
+fn indices(
     served: &mut Served<'_>,
     memory: &mut Vec<FromMemory>,
-    algorithm: &Algorithm,
-    names: &[String],
-) -> Result<Vec<Expr>, Refused> {
-    let Some(gathered) = served.access.gathered.as_deref() else { return Ok(Vec::new()) };
-    let mut found = Vec::with_capacity(gathered.reads.len());
+    (algorithm, axes): (&Algorithm, &[ast::Name]),
+) -> Result<Option<Vec<Expr>>, Refused> {
+    let Some(gathered) = served.access.gathered.as_deref() else { return Ok(None) };
+    let mut found: Vec<Expr> = Vec::with_capacity(gathered.reads.len());
     for (n, read) in gathered.reads.iter().enumerate() {
         let own = Family::MEMORY.var(n);
         let at = gathered.indices.iter().position(|e| e.vars().contains(&own));
         let refuse = |why: NotOne| {
-            let axis = at.and_then(|at| names.get(at)).cloned().unwrap_or_default();
+            let axis = at.and_then(|at| axes.get(at)).map_or_else(String::new, |axis| axis.text.clone());
             Err(Refused::FromMemory { axis, why, read: served.access.span })
         };
         let mut one = FromMemory { indices: Vec::with_capacity(read.indices.len()), ..read.clone() };
@@ -78,7 +98,8 @@ pub(super) fn resolved(
         });
         found.push(Family::MEMORY.expr(known).add(&number));
     }
-    Ok(found)
+    let value = |v: Var| found.get(Family::MEMORY.number(v)?).cloned();
+    Ok(Some(gathered.indices.iter().map(|e| e.substitute(&value)).collect()))
 }
 
 /// Whether the starts of regions are what can be computed of numbers that memory holds, and boxes have the places that
@@ -97,16 +118,14 @@ pub(super) fn check(axes: &[Axis], memory: &[(Var, FromMemory)], read: Span) -> 
         return refuse(axis, NotOne::Computed);
     }
     let mut listed = memory.iter().filter(|(_, read)| read.listed.is_some());
-    let Some((v, FromMemory { parameter, listed: Some(Listed { along, count }), .. })) = listed.next() else {
+    let Some((v, FromMemory { parameter, listed: Some(Listed { count, .. }), .. })) = listed.next() else {
         return Ok(());
     };
     let of_it = |axis: &&Axis| axis.region.start.vars().contains(v);
     let Some(axis) = axes.iter().find(of_it) else { return Ok(()) };
-    // Readers tell boxes apart by this dimension of what lists them.
-    let is_alike = |(_, other): &(Var, FromMemory)| {
-        other.parameter != *parameter || other.listed.is_none_or(|other| other.along == *along)
-    };
-    let is_alone = listed.next().is_none() && axes.iter().filter(of_it).count() == 1 && memory.iter().all(is_alike);
+    // Readers number boxes wherever an index is an element of the input that lists them (`number_in_instance`).
+    let is_other = |(other, read): &(Var, FromMemory)| other == v || read.parameter != *parameter;
+    let is_alone = listed.next().is_none() && axes.iter().filter(of_it).count() == 1 && memory.iter().all(is_other);
     let is_once = axis.region.start.terms().iter().all(|t| t.atoms != [Atom::Var(*v)] || t.coefficient == 1);
     let is_each = axis.region.extent == i128::from(*count) && axis.boxed.box_size == 1;
     match (is_once, is_alone && is_each) {
@@ -117,7 +136,7 @@ pub(super) fn check(axes: &[Axis], memory: &[(Var, FromMemory)], read: Span) -> 
 }
 
 /// Whether a variable stands for what memory holds.
-pub(super) fn is_of_memory(v: Var) -> bool {
+fn is_of_memory(v: Var) -> bool {
     Family::MEMORY.number(v).is_some()
 }
 

@@ -8,13 +8,14 @@
 
 use crate::diag::codes::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
-use crate::extent::{Budget, Expr, Family, Search, Var};
+use crate::extent::{Budget, Expr, Search, Var};
 use crate::plan::Analysed;
 use crate::schedule::accesses::FromMemory;
 use crate::schedule::{self, cta_rank};
 use crate::source::{Span, ast};
 
 use super::check::One;
+use super::gathered;
 use super::rules::Refused;
 use crate::plan::staged::{Axis, Multicast};
 
@@ -78,11 +79,9 @@ impl Along<'_> {
     /// They hold different elements, or the slices are others than the blocks.
     pub fn check(&self, axes: &[Axis], memory: &[FromMemory]) -> Result<(), Refused> {
         for axis in axes {
-            let mut vars = axis.region.start.vars();
-            let read =
-                vars.iter().filter_map(|v| memory.get(Family::MEMORY.number(*v)?)).flat_map(|read| &read.indices);
-            vars.extend(read.flat_map(Expr::vars).collect::<Vec<_>>());
-            if vars.contains(&self.var) {
+            let read = gathered::mentioned(&axis.region.start, memory);
+            let mut all = read.iter().flat_map(|(_, read)| &read.indices).chain([&axis.region.start]);
+            if all.any(|e| e.vars().contains(&self.var)) {
                 let (axis, start, size) = (axis.name.clone(), axis.region.start.clone(), axis.size.clone());
                 return self.refuse(Fault::Differs { axis, start, size });
             }

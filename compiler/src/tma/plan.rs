@@ -1,7 +1,7 @@
 //! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or
 //! from it.
 
-use tilewright_kernel::algorithm::{Algorithm, ValueId};
+use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
@@ -14,7 +14,7 @@ use super::multicast::Along;
 use super::rules::{NotOne, Refused};
 use super::view::{View, ViewAxis};
 use crate::domain::{Binding, Symbolic};
-use crate::extent::{Expr, Facts, Family, Var};
+use crate::extent::{Expr, Facts, Family};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
 use crate::plan::staged::{Axis, BETWEEN_NAMES, Boxed, Form, NotRuns, Part, Staged, TileAxis, Way};
@@ -79,7 +79,7 @@ pub fn plan(
     let Some(first_read) = served.first().map(|s| s.access.span) else {
         return Err(Refused::NotRead(copy.source.span));
     };
-    let found = resolve(&mut served, memory, (&program.algorithm, copy))?;
+    let resolved = gathered::resolve(&mut served, memory, (&program.algorithm, &copy.axes))?;
     if way == Way::Store && attach.is_inside_reduction(stage) {
         return Err(Refused::InsideReduction(at.axis.span));
     }
@@ -164,35 +164,16 @@ pub fn plan(
             staged.check_store(facts, symbolic)?;
         }
     }
-    Ok(Planned { staged, gathered: found })
-}
-
-/// Gives the reads whose indices depend on memory indices over the variables of the kernel; the same once more, by the
-/// places of the reads.
-fn resolve(
-    served: &mut [Served<'_>],
-    memory: &mut Vec<FromMemory>,
-    (algorithm, copy): (&Algorithm, &ast::StagedCopy),
-) -> Result<Resolved, Refused> {
-    let names: Vec<String> = copy.axes.iter().map(|axis| axis.text.clone()).collect();
-    let mut found = Vec::new();
-    for one in served.iter_mut() {
-        let Some(gathered) = one.access.gathered.as_deref() else { continue };
-        let found_there = gathered::resolved(one, memory, algorithm, &names)?;
-        let value = |v: Var| found_there.get(Family::MEMORY.number(v)?).cloned();
-        one.indices = gathered.indices.iter().map(|e| e.substitute(&value)).collect();
-        found.push((one.at, one.indices.clone()));
-    }
-    Ok(found)
+    Ok(Planned { staged, gathered: resolved })
 }
 
 /// An access that a copy serves.
 pub(super) struct Served<'a> {
     pub access: &'a Access,
     /// The number of its reader, and its own among the accesses of that.
-    at: (usize, usize),
+    pub at: (usize, usize),
     /// Its indices.
-    indices: Vec<Expr>,
+    pub indices: Vec<Expr>,
     /// What is known in its stage.
     pub facts: &'a Facts,
     /// The loops that move it.

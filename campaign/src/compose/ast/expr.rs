@@ -28,6 +28,11 @@ pub enum Index {
 }
 
 impl Index {
+    /// Whether it is read from memory, or a part of it.
+    pub fn gathers(&self) -> bool {
+        self.has(&|index| matches!(index, Self::Gather(..)))
+    }
+
     /// The tensors that are read in it.
     pub fn tensors(&self) -> Vec<&str> {
         let own = if let Self::Gather(name, ..) = self { Some(name.as_str()) } else { None };

@@ -208,7 +208,7 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
         add(found, matches!(index, Index::Pair(..)), "pair");
         add(found, index.has(&|i| matches!(i, Index::Both(..))), "sum-of-indices");
         let is_gather = |i: &Index| matches!(i, Index::Gather(..));
-        let gathers = index.has(&is_gather);
+        let gathers = index.gathers();
         let of_axis =
             matches!(index, Index::Over(of, by, _) if by.times == [0; 3] && matches!(**of, Index::Axis(_, 1, 0)));
         let whole = matches!(index, Index::Affine(..) | Index::Over(..));

@@ -337,11 +337,10 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         add(has("via tma"), "tma");
         add(has("via cp_async"), "cp_async");
         if let Some((_, of)) = &schedule.copy {
-            let gathers = |i: &Index| i.has(&|i| matches!(i, Index::Gather(..)));
             let mut is_read = false;
             kernel.equations.iter().for_each(|e| {
                 e.value.walk(&mut |e| {
-                    is_read |= matches!(e, Expr::Read(t, indices, _) if t == of && indices.iter().any(gathers));
+                    is_read |= matches!(e, Expr::Read(t, indices, _) if t == of && indices.iter().any(Index::gathers));
                 });
             });
             add(has("via tma") && is_read, "gather-by-copy");

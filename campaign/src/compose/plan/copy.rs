@@ -18,7 +18,7 @@ impl Plan<'_> {
         let via = self.via();
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
-            let gathers = |r: &Read| r.2.iter().any(|i| i.has(&|i| matches!(i, Index::Gather(..))));
+            let gathers = |r: &Read| r.2.iter().any(Index::gathers);
             if self.wants(&["gather-by-copy"]) && reads.iter().any(gathers) {
                 reads.retain(gathers);
             }

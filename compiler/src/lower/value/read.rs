@@ -205,11 +205,7 @@ impl<'a> Values<'a> {
             return b.index_literal(Type::I64, 0);
         };
         let values: Vec<ValueId> = read.indices.iter().map(|e| expression(b, e, self.index, variable)).collect();
-        let mut predicate = b.bool_literal(true);
-        for (value, size) in values.iter().zip(tensor.shape.iter()) {
-            let within = self.within(b, *value, size);
-            predicate = b.and(predicate, within);
-        }
+        let predicate = self.in_domain(b, Source::Parameter(read.parameter), &values, &Scope::default());
         let offset = self.offset(b, tensor, &values);
         let element = program.parameters[usize::from(read.parameter)].element;
         let otherwise = [b.literal(element, read.or.unwrap_or(0))];
