@@ -65,19 +65,17 @@ schedule! {
 }
 
 schedule! {
-    /// One step of Adam: weights in place, moments to new tensors, gradients in bf16.
-    pub kernel Adam(inout p: f32[N], m: f32[N], v: f32[N], g: bf16[N],
-                    rate: f32, b1: f32, b2: f32, c1: f32, c2: f32, eps: f32) -> (m1: f32[N], v1: f32[N])
+    /// One step of Adam: weights and moments in place, gradients in bf16.
+    pub kernel Adam(inout p: f32[N], inout m: f32[N], inout v: f32[N], g: bf16[N],
+                    rate: f32, b1: f32, b2: f32, c1: f32, c2: f32, eps: f32)
     where N % 4 == 0
     {
         m1[i] = b1 * m[i] + (1.0 - b1) * g[i] as f32;
         v1[i] = b2 * v[i] + (1.0 - b2) * (g[i] as f32 * g[i] as f32);
-        p[i]  = p[i] - rate * (m1[i] * c1) / (sqrt(v1[i] * c2) + eps);
+        (p, m, v)[i] = (p[i] - rate * (m1[i] * c1) / (sqrt(v1[i] * c2) + eps), m1[i], v1[i]);
 
         launch threads(256);
         schedule p { split i by 4 -> q, w; split q by 256 -> b, t; bind b: grid; bind t: thread; vectorize w; }
-        schedule m1 at p.b { like p; }
-        schedule v1 at p.b { like p; }
     }
 }
 

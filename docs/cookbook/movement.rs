@@ -4,14 +4,17 @@ use tilewright::schedule;
 
 schedule! {
     /// y[t, d] = table[id[t], d], and 0 for a token that is none.
-    pub kernel Embedding(id: i32[T], table: bf16[V, D]) -> (y: bf16[T, D]) {
+    pub kernel Embedding(id: i32[T], table: bf16[V, D]) -> (y: bf16[T, D])
+    where D % 8 == 0
+    {
         y[t, d] = table[id[t], d] or 0.0;
 
-        launch threads(256);
+        launch threads(128);
         schedule y {
-            split d by 256 -> r, th;          // neighbouring lanes read neighbouring elements of one row
+            split d by 1024, 8 -> r, th, v;   // eight elements of a row at a time: all are there, or none is
             bind t, r: grid;
             bind th: thread;
+            vectorize v;
         }
     }
 }

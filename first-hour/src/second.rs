@@ -96,25 +96,17 @@ schedule! {
 }
 
 schedule! {
-    /// SGD with momentum and an average of the weights: new tensors, since each reads what another one updates.
-    pub kernel Momentum(p: f32[N], m: f32[N], inout e: f32[N], g: bf16[N], rate: f32, beta: f32, decay: f32)
-    -> (p1: f32[N], m1: f32[N], q: bf16[N])
+    /// SGD with momentum and an average of the weights, all in place, and the weights in bf16 as well.
+    pub kernel Momentum(inout p: f32[N], inout m: f32[N], inout e: f32[N], g: bf16[N],
+                        rate: f32, beta: f32, decay: f32) -> (q: bf16[N])
     where N % 4 == 0
     {
         mn[i] = beta * m[i] + g[i] as f32;
         pn[i] = p[i] - rate * mn[i];
-        m1[i] = mn[i];
-        p1[i] = pn[i];
-        e[i] = decay * e[i] + (1.0 - decay) * pn[i];
-        q[i] = pn[i] as bf16;
+        (p, m, e, q)[i] = (pn[i], mn[i], decay * e[i] + (1.0 - decay) * pn[i], pn[i] as bf16);
 
         launch threads(256);
-        schedule p1 { split i by 4 -> io, v; split io by 256 -> b, t; bind b: grid; bind t: thread; vectorize v; }
-        schedule m1 at p1.b { like p1; }
-        schedule e at p1.b { like p1; }
-        schedule q at p1.b { like p1; }
-        schedule mn in registers at p1.b { like p1; }
-        schedule pn in registers at p1.b { like p1; }
+        schedule p { split i by 4 -> io, v; split io by 256 -> b, t; bind b: grid; bind t: thread; vectorize v; }
     }
 }
 
@@ -123,25 +115,15 @@ schedule! {
     pub kernel Haar(x: f32[2 * H, 2 * W]) -> (a: f32[H, W], h: f32[H, W], v: f32[H, W], d: f32[H, W])
     where W % 2 == 0
     {
-        a[i, j] = 0.5 * (x[2 * i, 2 * j] + x[2 * i, 2 * j + 1] + x[2 * i + 1, 2 * j] + x[2 * i + 1, 2 * j + 1]);
-        h[i, j] = 0.5 * (x[2 * i, 2 * j] - x[2 * i, 2 * j + 1] + x[2 * i + 1, 2 * j] - x[2 * i + 1, 2 * j + 1]);
-        v[i, j] = 0.5 * (x[2 * i, 2 * j] + x[2 * i, 2 * j + 1] - x[2 * i + 1, 2 * j] - x[2 * i + 1, 2 * j + 1]);
-        d[i, j] = 0.5 * (x[2 * i, 2 * j] - x[2 * i, 2 * j + 1] - x[2 * i + 1, 2 * j] + x[2 * i + 1, 2 * j + 1]);
+        (a, h, v, d)[i, j] = (
+            0.5 * (x[2 * i, 2 * j] + x[2 * i, 2 * j + 1] + x[2 * i + 1, 2 * j] + x[2 * i + 1, 2 * j + 1]),
+            0.5 * (x[2 * i, 2 * j] - x[2 * i, 2 * j + 1] + x[2 * i + 1, 2 * j] - x[2 * i + 1, 2 * j + 1]),
+            0.5 * (x[2 * i, 2 * j] + x[2 * i, 2 * j + 1] - x[2 * i + 1, 2 * j] - x[2 * i + 1, 2 * j + 1]),
+            0.5 * (x[2 * i, 2 * j] - x[2 * i, 2 * j + 1] - x[2 * i + 1, 2 * j] + x[2 * i + 1, 2 * j + 1]),
+        );
 
         launch threads(128);
         schedule a { split j by 256 -> jb, j1; split j1 by 2 -> t, l; bind i, jb: grid; bind t: thread; vectorize l; }
-        schedule h at a.jb {
-            split j by 256 -> jb, j1; split j1 by 2 -> t, l; bind i, jb: grid; bind t: thread;
-            vectorize l;
-        }
-        schedule v at a.jb {
-            split j by 256 -> jb, j1; split j1 by 2 -> t, l; bind i, jb: grid; bind t: thread;
-            vectorize l;
-        }
-        schedule d at a.jb {
-            split j by 256 -> jb, j1; split j1 by 2 -> t, l; bind i, jb: grid; bind t: thread;
-            vectorize l;
-        }
         stage xr[k, l] = x in registers at a.jb { split l by 4 -> t, c; bind t: thread; vectorize c; unroll k; }
     }
 }

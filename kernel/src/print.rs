@@ -42,8 +42,11 @@ impl Display for Printed<'_> {
             let value = match components {
                 [one] => self.value(one.value).0,
                 [first, ..] => match self.node(first.value) {
-                    Some(Value::Component { fold, .. }) => self.value(fold).0,
-                    _ => components.iter().map(|c| self.value(c.value).0).collect::<Vec<_>>().join("; "),
+                    Some(Value::Component { fold, .. }) if self.are_of(fold, components) => self.value(fold).0,
+                    _ => {
+                        let values: Vec<String> = components.iter().map(|c| self.value(c.value).0).collect();
+                        format!("({})", values.join(", "))
+                    }
                 },
                 [] => "?".to_owned(),
             };
@@ -99,6 +102,13 @@ fn infix(a: Piece, symbol: &str, b: Piece, strength: u8) -> Piece {
 impl Printed<'_> {
     fn node(&self, id: ValueId) -> Option<Value> {
         self.algorithm.values.get(id as usize).copied()
+    }
+
+    /// Whether components are the states of one fold.
+    fn are_of(&self, fold: ValueId, components: &[Component]) -> bool {
+        let is_state =
+            |c: &Component| matches!(self.node(c.value), Some(Value::Component { fold: of, .. }) if of == fold);
+        components.iter().all(is_state)
     }
 
     fn element(&self, id: ValueId) -> &'static str {

@@ -44,6 +44,27 @@ fn rows_lie_where_memory_says() {
     }
 }
 
+/// Iterations of a loop that is written out have places of their own.
+#[test]
+fn loops_around_are_written_out() {
+    for unroll in ["unroll ii;", "unroll ii by 2;"] {
+        for index in ["p[i]", "p[i + 1] - p[i]", "p[i / 2] + k / 64"] {
+            let source = format!(
+                "kernel Unrolled(x: f32[E, K], p: i32[P]) -> (y: f32[B, K]) where K % 64 == 0, B % 4 == 0, P >= B + 1 {{
+                    y[i, k] = x[{index}, k] or 0.0;
+                    launch threads(64);
+                    schedule y {{
+                        split i by 4 -> io, ii; split k by 64 -> ko, t; reorder io, ii, ko, t;
+                        bind io: grid; {unroll} bind t: thread;
+                    }}
+                    stage xs[e, k] = x in shared at y.ko ring(2) via tma {{ }}
+                }}"
+            );
+            tried(&source, &[&[5, 192, 9, 8], &[3, 64, 5, 4], &[0, 64, 1, 0]], 2);
+        }
+    }
+}
+
 /// Along the innermost axis, and along two axes at a time.
 #[test]
 fn other_axes_lie_where_memory_says() {
@@ -159,6 +180,7 @@ fn memory_lists_the_places_of_an_instance() {
     };
     let rows = "stage xs[e, k] = x in shared at y.ko ring(2) via tma { }";
     let pages = "stage xs[e, f, k] = x in shared at y.ko ring(3) via tma { }";
+    let merged = "stage xs[e, f, k] = x in shared at y.ko ring(2) via tma { merge e, f -> ef; box ef by 1 -> eb, e1; }";
     let kernels = [
         listed("x: f32[E, K]", "x[p[i / 3], k] or 0.0", (6, rows)),
         listed("x: f32[E, K]", "x[p[i / 3 + 1] - 1, k] or 0.5", (12, rows)),
@@ -168,6 +190,13 @@ fn memory_lists_the_places_of_an_instance() {
         listed("x: f32[E, 3, K]", "(x[p[i / 3], i % 3, k] or 0.0) - (x[p[i / 3], 2 - i % 3, k] or 0.0)", (24, pages)),
         // What lists places along one dimension is no single place along another one (below); another input is.
         listed("x: f32[E, E, K], q: i32[P]", "x[p[i / 3], q[i / 6] + i % 3, k] or 0.0", (6, pages)),
+        // What memory says is taken away from itself.
+        listed("x: f32[E, K]", "x[p[i / 3] - p[i / 3] + (i / 3) % 2, k] or 0.5", (6, rows)),
+        // In any order, and with places that nothing asks for.
+        listed("x: f32[E, K]", "x[p[4 * (i / 12) + 3 - (i / 3) % 4] or 1, k] or 0.5", (12, rows)),
+        listed("x: f32[E, K]", "x[p[i / 3 * 2 % 3] or 0, k] or 0.5", (6, rows)),
+        // Merged with an axis of one element.
+        listed("x: f32[E, 1, K]", "x[p[i / 3], 0, k] or 0.5", (6, merged)),
         // Boxes of a page in other orders.
         listed(
             "x: f32[E, 3, K]",
@@ -188,6 +217,15 @@ fn memory_lists_the_places_of_an_instance() {
     };
     let both = listed("x: f32[E, E, K]", "x[p[i / 3], p[i / 6] + i % 3, k] or 0.0", (6, pages));
     refused(&both, Code::TW0312, &["`p` says"]);
+    // Numbers of boxes cancel here, and what memory says does not: of two elements of one list, and where the index of
+    // an axis that is merged counts the other way.
+    refuse(
+        "x[(p[i / 3] or 1) - (p[2 * (i / 6) + 1 - (i / 3) % 2] or 1) + 1, k] or 0.0",
+        6,
+        "along `e` is not a tile: where it lies, `p` says",
+    );
+    let backwards = listed("x: f32[E, 1, K]", "x[p[i / 3], 2 * (1 - (i / 3) % 2), k] or 0.0", (6, merged));
+    refused(&backwards, Code::TW0312, &["along `ef` is not a tile: where it lies, `p` says"]);
     refuse("x[p[i / 3], k] or 0.0", 51, "`p` lists 17 places for an instance, and 16 is the most");
     refuse("x[2 * p[i / 3], k] or 0.0", 6, "not just added");
     refuse("x[p[i / 3] - i, k] or 0.0", 6, "`p` says");

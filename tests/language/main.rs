@@ -6,6 +6,7 @@ mod corners;
 mod dependent;
 mod edits;
 mod end_to_end;
+mod guarded;
 mod helps;
 mod hour;
 #[path = "../support/invocations.rs"]
@@ -16,3 +17,4 @@ mod speed;
 #[path = "../support/mod.rs"]
 mod support;
 mod tune;
+mod tuples;

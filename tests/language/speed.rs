@@ -74,23 +74,26 @@ fn sectors_are_those_of_the_emulator() {
 /// A row that is read from memory: its elements are as far apart as if all threads read the same one.
 #[test]
 fn gathers_are_looked_at() {
-    let rows = |schedule: &str| {
+    let rows = |column: &str, schedule: &str| {
         format!(
             "kernel K(id: i32[T], w: f32[V, D]) -> (y: f32[T, D]) where D % 4 == 0 {{
-                y[t, d] = w[id[t], d] or 0.0; schedule y {{ {schedule} }}
+                y[t, d] = w[id[t], {column}] or 0.0; schedule y {{ {schedule} }}
             }}"
         )
     };
-    // What is tested is no vector.
-    let by_lanes =
-        rows("split d by 4 -> dq, v; split dq by 64 -> r, th; bind t, r: grid; bind th: thread; vectorize v;");
-    let one_each = rows("split d by 64 -> r, th; bind t, r: grid; bind th: thread;");
+    let vectors = "split d by 4 -> dq, v; split dq by 64 -> r, th; bind t, r: grid; bind th: thread; vectorize v;";
+    let alone = "split d by 64 -> r, th; bind t, r: grid; bind th: thread;";
+    // What begins inside a vector is read lane by lane.
+    let by_lanes = rows("d + 1", vectors);
     let found = findings(&by_lanes);
     let [(Code::TW0491, title, _)] = &found[..] else { panic!("{found:?}") };
     assert_eq!(title, "a warp of `y` touches 16 sectors reading `w` where 4 would do");
-    assert_eq!(findings(&one_each), []);
-    let [slow, fast] = [by_lanes, one_each].map(|source| sectors(&source, &[16, 100, 1024]).0);
-    assert!(2 * slow > 3 * fast, "{slow} {fast}");
+    let others = [rows("d + 1", alone), rows("d", alone), rows("d", vectors)];
+    others.iter().for_each(|source| assert_eq!(findings(source), [], "{source}"));
+    let sectors = |source: &String| sectors(source, &[16, 100, 1024]).0;
+    let [one_by_one, _, by_vectors] = others.each_ref().map(sectors);
+    let slow = sectors(&by_lanes);
+    assert!(2 * slow > 3 * one_by_one && 2 * slow > 3 * by_vectors, "{slow} {one_by_one} {by_vectors}");
     // Where the row's elements are data, too, and where each thread has a row of its own, nothing is said of it.
     for source in [
         "kernel K(id: i32[T], w: f32[V]) -> (y: f32[T]) { y[t] = w[id[t]] or 0.0;

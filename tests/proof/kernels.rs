@@ -80,7 +80,7 @@ const POOLS: [&[i64]; 3] = [
 ];
 
 /// Kernels that read or write where data says, or have as many terms as it says.
-const GATHERS: [&str; 10] = [
+const GATHERS: [&str; 11] = [
     "cross_entropy::CrossEntropy",
     "paged::Paged",
     "scatter::Histogram",
@@ -91,6 +91,7 @@ const GATHERS: [&str; 10] = [
     "driver::Moved",
     "corners::Embed",
     "end_to_end::Gather",
+    "guarded::Rows",
 ];
 
 /// The accelerator copies what one entry point of this reads where data says, and threads read it in the other.

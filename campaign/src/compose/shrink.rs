@@ -1,6 +1,6 @@
 //! The smallest kernel that still fails.
 
-use super::ast::{Cond, Expr, Index, Kernel, Reduction, Type};
+use super::ast::{Cond, Equation, Expr, Index, Kernel, Reduction, Type};
 use super::tuned;
 
 /// Makes a kernel smaller as long as `fails` says that it still does; tries at most so many.
@@ -80,6 +80,9 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
                 k.schedules.retain(|s| s.name != gone.name);
             });
         }
+        for part in (1..=kernel.equations[n].also.len()).rev() {
+            with(&|k| without(&mut k.equations[n], part));
+        }
         for at in 0..count(&kernel.equations[n].value) {
             for part in 0..3 {
                 with(&|k| replace(&mut k.equations[n].value, at, part));
@@ -149,6 +152,19 @@ fn retype(kernel: &mut Kernel, ty: Type) {
             equation.ty = types.first().copied().unwrap_or(ty);
             equation.also.iter_mut().zip(&types[1..]).for_each(|(a, t)| a.1 = *t);
         }
+        if let Expr::Tuple(_) = &equation.value {
+            equation.also.iter_mut().for_each(|also| also.1 = ty);
+        }
+    }
+}
+
+/// Without one of the tensors that it defines by a tuple, but for the first one, after which schedules are named.
+fn without(equation: &mut Equation, part: usize) {
+    let Expr::Tuple(parts) = &mut equation.value else { return };
+    parts.remove(part);
+    equation.also.remove(part - 1);
+    if let [only] = &parts[..] {
+        equation.value = only.clone();
     }
 }
 

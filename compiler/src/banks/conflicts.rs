@@ -116,7 +116,7 @@ impl<'a> Around<'a> {
     fn copied(&self, staged: &Staged, by: usize, access: &Access, swizzle: Swizzle) -> Option<Degree> {
         let Analysed { stage, symbolic, vector, .. } = &self.stages[by];
         let walk = Walk::new(self.stages, by, self.dims)?;
-        let vector = vector.as_ref().filter(|_| !access.is_guarded);
+        let vector = vector.as_ref().filter(|vector| vector.has_one_guard(access, symbolic, &stage.facts));
         let run = vector.map_or(1, |v| staged.neighbours(&access.indices, v, symbolic, &stage.facts));
         let offsets: Vec<Expr> =
             staged.places(&access.indices).into_iter().map(|(_, offset)| stage.facts.normal(&offset)).collect();

@@ -71,6 +71,8 @@ impl Part<'_> {
 /// What memory holds of the places of copies, where it was read.
 pub(super) struct PlaceRead {
     read: FromMemory,
+    /// For these iterations: those of a loop that is written out stand in one region.
+    iterations: Vec<Option<ValueId>>,
     /// It is there as long as this is open.
     region: RegionId,
     value: ValueId,
@@ -91,16 +93,24 @@ impl Loops<'_> {
         (v as usize).checked_sub(self.dims).and_then(|n| self.leaves.get(n)).copied()
     }
 
-    fn other(&self, v: Var) -> Option<ValueId> {
-        self.other.filter(|other| self.leaf(v) == Some(other.axis)).map(|other| other.value)
+    /// The iteration of a loop; none of a dimension.
+    fn iteration(&self, v: Var) -> Option<ValueId> {
+        let leaf = self.leaf(v)?;
+        let other = self.other.filter(|other| other.axis == leaf).map(|other| other.value);
+        other.or(self.point.values[leaf])
     }
 
     /// The value of a loop, or of a dimension.
     fn value(&self, b: &mut Builder, v: Var, ty: Type) -> ValueId {
-        match self.other(v).or_else(|| self.leaf(v).and_then(|leaf| self.point.values[leaf])) {
+        match self.iteration(v) {
             Some(value) => b.index_convert(value, ty),
             None => b.dim(v as u16, ty),
         }
+    }
+
+    /// The iterations that decide which element is read.
+    fn iterations(&self, read: &FromMemory) -> Vec<Option<ValueId>> {
+        read.indices.iter().flat_map(Expr::vars).map(|v| self.iteration(v)).collect()
     }
 }
 
@@ -210,13 +220,18 @@ impl<'a> Nest<'a, '_> {
     /// An integer that memory holds, for the loops at `point`.
     fn of_memory(&mut self, read: &FromMemory, (point, other): (&Point, Option<Iteration>)) -> ValueId {
         let around = Loops { leaves: &self.stage.domain.leaves, dims: self.facts.dims(), point, other };
-        let is_same = !read.indices.iter().flat_map(Expr::vars).any(|v| around.other(v).is_some());
-        let is_it = |known: &&PlaceRead| is_same && known.read == *read && self.b.is_open(known.region);
-        if let Some(known) = self.places_read.iter().find(is_it) {
-            return known.value;
+        if let Some(known) = self.place_read_before(read, &around.iterations(read)) {
+            return known;
         }
         let ty = self.index;
         self.values.of_memory(self.b, read, &|b, v| around.value(b, v, ty))
+    }
+
+    /// The same, if it was read before for these iterations.
+    fn place_read_before(&self, read: &FromMemory, iterations: &[Option<ValueId>]) -> Option<ValueId> {
+        let is_it =
+            |known: &&PlaceRead| known.read == *read && known.iterations == iterations && self.b.is_open(known.region);
+        self.places_read.iter().find(is_it).map(|known| known.value)
     }
 
     /// Before the loop at position `k`: reads what copies in it need of memory, if it is the same in each iteration.
@@ -235,9 +250,11 @@ impl<'a> Nest<'a, '_> {
             parts.flat_map(|part| &part.copy.staged.memory).flat_map(|(_, read)| read.each()).collect();
         for read in reads {
             let is_inside = read.indices.iter().flat_map(Expr::vars).any(|v| vars.contains(&v));
-            if !is_inside && !self.places_read.iter().any(|known| known.read == read) {
+            let around = Loops { leaves: &self.stage.domain.leaves, dims: self.facts.dims(), point, other: None };
+            let iterations = around.iterations(&read);
+            if !is_inside && self.place_read_before(&read, &iterations).is_none() {
                 let value = self.of_memory(&read, (point, None));
-                self.places_read.push(PlaceRead { read, region: self.b.region(), value });
+                self.places_read.push(PlaceRead { read, iterations, region: self.b.region(), value });
             }
         }
     }

@@ -147,13 +147,12 @@ impl<'a> Context<'a> {
                 && *expected != found
             {
                 let place = TypeMismatchAt::Output(plain(target).to_owned());
-                self.diags.report(TypeMismatch {
-                    place,
-                    expected: *expected,
-                    found,
-                    span: planned.ast.value.span,
-                    literal: None,
-                });
+                let of_target = match &planned.ast.value.kind {
+                    ast::ExprKind::Tuple(parts) => parts.get(n),
+                    _ => None,
+                };
+                let span = of_target.unwrap_or(&planned.ast.value).span;
+                self.diags.report(TypeMismatch { place, expected: *expected, found, span, literal: None });
             }
             types.push(declared[n].or(found));
             let parameter = planned.parameters[n];
@@ -187,12 +186,16 @@ impl<'a> Context<'a> {
             };
             return (0..).zip(&types).map(component).collect();
         }
-        if ast.targets.len() != 1 {
-            let (expected, found) = (ast.targets.len(), 1);
+        let parts = match &ast.value.kind {
+            ast::ExprKind::Tuple(parts) => &parts[..],
+            _ => std::slice::from_ref(&ast.value),
+        };
+        let (expected, found) = (ast.targets.len(), parts.len());
+        if expected != found {
             self.diags.report(WrongTuple { what: TupleUse::Targets, expected, found, span: ast.value.span });
             return Vec::new();
         }
-        vec![self.value(&ast.value, hints[0])]
+        parts.iter().zip(hints).map(|(part, hint)| self.value(part, hint)).collect()
     }
 
     fn check_target_ranks(&mut self, position: usize) {

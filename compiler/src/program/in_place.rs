@@ -8,11 +8,13 @@ use tilewright_kernel::algorithm::{Index, IndexId, Source, Value, ValueId};
 use tilewright_kernel::info::Role;
 
 use super::equations::Sites;
+use super::names::plain;
 use super::nodes::Nodes;
-use super::order::Plan;
+use super::order::{Plan, Planned};
 use super::signature::Signature;
 use crate::diag::Diagnostics;
 use crate::diag::codes::{InPlaceRead, InPlaceReader};
+use crate::source::ast;
 
 /// Reports every read of an in-place tensor that could see a new value or lose an old one.
 pub(super) fn check(
@@ -76,7 +78,9 @@ pub(super) fn check(
             if is_own(site.value, site.equation) && is_part(site.equation, writer) {
                 continue;
             }
-            let reader = InPlaceReader::OtherEquation { writer: plan.equations[usize::from(writer)].ast.head };
+            let writer = &plan.equations[usize::from(writer)];
+            let together = is_own(site.value, site.equation).then(|| together(signature, writer, reader)).flatten();
+            let reader = InPlaceReader::OtherEquation { writer: writer.ast.head, together };
             diags.report(InPlaceRead { tensor, reader, span });
             continue;
         }
@@ -90,6 +94,24 @@ pub(super) fn check(
         let reader = InPlaceReader::OtherElement { axes: names, witness, writer: reader.ast.head };
         diags.report(InPlaceRead { tensor, reader, span });
     }
+}
+
+/// The tensors and axes of the one equation that could define what two do; none if they are no outputs of one shape, or
+/// have a form of their own.
+fn together(signature: &Signature, writer: &Planned<'_>, reader: &Planned<'_>) -> Option<(Vec<String>, Vec<String>)> {
+    let both = [writer, reader];
+    let has_form = |equation: &ast::Equation| {
+        equation.scatter.is_some()
+            || equation.targets.len() > 1 && matches!(equation.value.kind, ast::ExprKind::Fold(_))
+    };
+    let mut shapes = both.iter().flat_map(|planned| &planned.parameters).map(|p| Some(&signature.tensor((*p)?)?.shape));
+    let first = shapes.next()??;
+    if both.iter().any(|planned| has_form(planned.ast)) || !shapes.all(|shape| shape == Some(first)) {
+        return None;
+    }
+    let names = both.iter().flat_map(|planned| &planned.ast.targets).map(|name| plain(name).to_owned());
+    let axes = reader.ast.axes.iter().map(|axis| plain(&axis.name).to_owned());
+    Some((names.collect(), axes.collect()))
 }
 
 /// The first point with small coordinates at which the indices are not the point itself, and where they lead; none

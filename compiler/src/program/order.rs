@@ -172,8 +172,26 @@ fn sort(
     let cycle = find_cycle(&needs, &missing);
     let names = cycle.iter().map(|&e| written[e].targets.first().map_or("", plain).to_owned()).collect();
     let spans = cycle.iter().map(|&e| written[e].head).collect();
-    diags.report(CyclicEquations { names, spans });
+    let of_tuple = if let [only] = cycle[..] { read_within(written[only], &is_in_place) } else { None };
+    diags.report(CyclicEquations { names, spans, of_tuple });
     None
+}
+
+/// The first read of a tensor that is not updated in place by the value of another one that the equation defines.
+fn read_within(equation: &ast::Equation, is_in_place: &dyn Fn(&str) -> bool) -> Option<(String, String, Span)> {
+    let ast::ExprKind::Tuple(parts) = &equation.value.kind else { return None };
+    let mut found = None;
+    for (target, part) in equation.targets.iter().zip(parts) {
+        let others = || equation.targets.iter().map(plain).filter(|name| *name != plain(target));
+        part.visit(&mut |e| {
+            if let ast::ExprKind::Read(read) = &e.kind
+                && let Some(other) = others().find(|name| *name == plain(&read.tensor) && !is_in_place(name))
+            {
+                found.get_or_insert_with(|| (plain(target).to_owned(), other.to_owned(), e.span));
+            }
+        });
+    }
+    found
 }
 
 /// A cycle among the equations that still miss something, each needing the next, starting at the earliest written.

@@ -65,7 +65,7 @@ impl Context<'_> {
         let target = ast.targets.first()?;
         if ast.targets.len() != 1 {
             let (expected, found) = (ast.targets.len(), 1);
-            self.diags.report(WrongTuple { what: TupleUse::Targets, expected, found, span: ast.value.span });
+            self.diags.report(WrongTuple { what: TupleUse::Scatter, expected, found, span: ast.head });
             return None;
         }
         let name = plain(target).to_owned();

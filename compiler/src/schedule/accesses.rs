@@ -3,7 +3,7 @@
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{self, Binary, IndexId, Run, Source, Value, ValueId};
-use tilewright_kernel::info::Role;
+use tilewright_kernel::info::{Role, TensorParameter};
 
 use super::Stage;
 use crate::domain::Symbolic;
@@ -27,10 +27,12 @@ pub struct Access {
     pub span: Span,
     /// Whether it is the write of the stage's result.
     pub is_write: bool,
-    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
+    /// Whether something decides whether it is made: a read with `or`, a gather, or one inside an `if`.
     pub is_guarded: bool,
     /// Whether it is a read with `or`, which is made only inside the tensor.
     pub has_or: bool,
+    /// The size of each dimension, where nothing but these decides whether it is made: of a read with `or` in no `if`.
+    pub within: Vec<Expr>,
     /// The axes of inner reductions around it, outermost first: it happens once for each of their values.
     pub inner: Vec<Inner>,
     /// Whether it happens once for each term of the stage's own reduction.
@@ -54,6 +56,8 @@ impl Access {
 pub struct Gathered {
     /// Index of each dimension; what is read is a variable of [`Family::MEMORY`], by its position in `reads`.
     pub indices: Vec<Expr>,
+    /// Element offset from the base.
+    pub offset: Expr,
     /// What is read for them.
     pub reads: Vec<FromMemory>,
 }
@@ -200,6 +204,54 @@ pub fn collect_served(
     Some(Accesses { tensors: collector.accesses, stages: collector.stages })
 }
 
+/// The indices of a read of a tensor over what memory holds; none if it is more than single elements of inputs that
+/// they depend on.
+pub fn gathered(
+    (program, facts): (&Program, &Facts),
+    tensor: &TensorParameter,
+    list: &[IndexId],
+    scope: &Scope,
+) -> Option<Gathered> {
+    let mut reads: Vec<FromMemory> = Vec::new();
+    let mut of_memory = |value: ValueId| {
+        let Some(read) = element((program, facts), value, scope) else { return Expr::unknown() };
+        let known = reads.iter().position(|other| *other == read);
+        let number = known.unwrap_or_else(|| {
+            reads.push(read);
+            reads.len() - 1
+        });
+        Family::MEMORY.expr(number)
+    };
+    let indices: Vec<Expr> = list.iter().map(|i| index_over(program, *i, scope, &mut of_memory)).collect();
+    if indices.iter().any(Expr::is_unknown) {
+        return None;
+    }
+    let offset = offset(tensor, &indices, facts);
+    Some(Gathered { indices, offset, reads })
+}
+
+/// The element of an input that a value is.
+fn element((program, facts): (&Program, &Facts), value: ValueId, scope: &Scope) -> Option<FromMemory> {
+    let algorithm = &program.algorithm;
+    let Value::Read { source: Source::Parameter(parameter), indices, or } = algorithm.values[value as usize] else {
+        return None;
+    };
+    tensor(program, parameter).filter(|tensor| tensor.role == Role::Input)?;
+    let or = match or.map(|or| &algorithm.values[or as usize]) {
+        None => None,
+        Some(Value::Literal(bits)) => Some(*bits),
+        Some(_) => return None,
+    };
+    let list = &algorithm.index_lists[indices.range()];
+    let indices: Vec<Expr> = list.iter().map(|i| facts.normal(&index(program, *i, scope))).collect();
+    (!indices.iter().any(Expr::is_unknown)).then_some(FromMemory { parameter, indices, or, listed: None })
+}
+
+/// The size of each dimension of a tensor.
+pub fn sizes(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
+    tensor.shape.iter().map(|size| facts.normal(&Expr::from_size(size))).collect()
+}
+
 struct Collector<'a> {
     program: &'a Program,
     facts: &'a Facts,
@@ -238,6 +290,7 @@ impl Collector<'_> {
         let offset = offset(tensor, &indices, self.facts);
         let (inner, in_terms) = (self.inner.clone(), self.in_terms && !is_write);
         let is_guarded = has_or || self.conditional && !is_write;
+        let within = if has_or && !self.conditional { sizes(tensor, self.facts) } else { Vec::new() };
         self.accesses.push(Access {
             parameter,
             value,
@@ -247,43 +300,11 @@ impl Collector<'_> {
             is_write,
             is_guarded,
             has_or,
+            within,
             inner,
             in_terms,
             gathered,
         });
-    }
-
-    /// Indices over what memory holds; none if it is more than single elements of inputs that they depend on.
-    fn gathered(&self, list: &[IndexId], scope: &Scope) -> Option<Box<Gathered>> {
-        let mut reads: Vec<FromMemory> = Vec::new();
-        let mut of_memory = |value: ValueId| {
-            let Some(read) = self.element(value, scope) else { return Expr::unknown() };
-            let known = reads.iter().position(|other| *other == read);
-            let number = known.unwrap_or_else(|| {
-                reads.push(read);
-                reads.len() - 1
-            });
-            Family::MEMORY.expr(number)
-        };
-        let indices: Vec<Expr> = list.iter().map(|i| index_over(self.program, *i, scope, &mut of_memory)).collect();
-        (!indices.iter().any(Expr::is_unknown)).then(|| Box::new(Gathered { indices, reads }))
-    }
-
-    /// The element of an input that a value is.
-    fn element(&self, value: ValueId, scope: &Scope) -> Option<FromMemory> {
-        let algorithm = &self.program.algorithm;
-        let Value::Read { source: Source::Parameter(parameter), indices, or } = algorithm.values[value as usize] else {
-            return None;
-        };
-        tensor(self.program, parameter).filter(|tensor| tensor.role == Role::Input)?;
-        let or = match or.map(|or| &algorithm.values[or as usize]) {
-            None => None,
-            Some(Value::Literal(bits)) => Some(*bits),
-            Some(_) => return None,
-        };
-        let list = &algorithm.index_lists[indices.range()];
-        let indices: Vec<Expr> = list.iter().map(|i| self.facts.normal(&index(self.program, *i, scope))).collect();
-        (!indices.iter().any(Expr::is_unknown)).then_some(FromMemory { parameter, indices, or, listed: None })
     }
 
     fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
@@ -328,7 +349,9 @@ impl Collector<'_> {
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
                         let is_gather = exprs.iter().any(Expr::is_unknown);
-                        let gathered = if is_gather { self.gathered(list, scope) } else { None };
+                        let of = tensor(self.program, parameter).filter(|_| is_gather);
+                        let both = (self.program, self.facts);
+                        let gathered = of.and_then(|tensor| gathered(both, tensor, list, scope)).map(Box::new);
                         self.push(parameter, (exprs, gathered), span, Some(id), or.is_some());
                     }
                     Source::Equation { equation, component } => {

@@ -9,7 +9,8 @@
 //! and A + c·(V−1) < N, and then both are 0. After that E = base + step·v with both free of v; a contiguous merge
 //! cancels its quotients by itself, which is the alternative to a factor that divides (docs/theory.md, Vectors). The
 //! access is a vector iff step = 1 and V | base. A guard `index < extent` is uniform over the lanes iff its index is
-//! frozen to step 0, or to step 1 with V | base and V | extent.
+//! frozen to step 0, or to step 1 with V | base and V | extent. That a read with `or` is inside is such a guard for
+//! each dimension; integers of memory are free in it, and are the same for all lanes where they are read at one place.
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in `memory`.
 //!
@@ -18,7 +19,7 @@
 //! the buffer; where chunks of 16 bytes change places, lanes of one chunk. An exclusive or is the same for all lanes
 //! where both its operands are.
 
-use super::accesses::{Access, of_roots};
+use super::accesses::{Access, FromMemory, of_roots};
 use super::{BufferLayout, Spot, Stage};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
@@ -177,12 +178,47 @@ impl Vector {
     /// How an access of an accepted stage behaves.
     pub fn class(&self, access: &Access, symbolic: &Symbolic, facts: &Facts) -> Class {
         match access {
-            Access { is_guarded: true, .. } => Class::PerLane,
+            Access { is_guarded: true, .. } if !self.has_one_guard(access, symbolic, facts) => Class::PerLane,
             // The lanes are elements, and they were found to be one vector; or terms of one element.
             Access { is_write: true, .. } if self.is_data && self.lanes > 1 => Class::Vector,
             Access { is_write: true, .. } => Class::Uniform,
+            Access { gathered: Some(gathered), .. } => self.classify(&gathered.offset, symbolic, facts),
             _ => self.classify(&access.offset, symbolic, facts),
         }
+    }
+
+    /// Whether an expression is the same for all lanes.
+    fn is_same(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> bool {
+        match self.along(e, symbolic, facts) {
+            Along::Affine { step, .. } => step.as_constant() == Some(0),
+            Along::Straddles => false,
+        }
+    }
+
+    /// Whether what decides that a read is made decides it for all lanes.
+    pub fn has_one_guard(&self, access: &Access, symbolic: &Symbolic, facts: &Facts) -> bool {
+        let gathered = access.gathered.as_deref();
+        let indices = gathered.map_or(&access.indices, |gathered| &gathered.indices);
+        let reads = gathered.map_or(&[][..], |gathered| &gathered.reads);
+        !access.is_guarded || self.is_within_together((indices, &access.within), reads, symbolic, facts)
+    }
+
+    /// Whether elements with these indices, over what is read, are inside these sizes for all lanes or for none.
+    pub fn is_within_together(
+        &self,
+        (indices, sizes): (&[Expr], &[Expr]),
+        reads: &[FromMemory],
+        symbolic: &Symbolic,
+        facts: &Facts,
+    ) -> bool {
+        let is_together = |(index, size): (&Expr, &Expr)| {
+            let left = size.sub(&Expr::constant(1)).sub(index);
+            self.is_uniform(index, symbolic, facts) && self.is_uniform(&left, symbolic, facts)
+        };
+        let is_same = |e: &Expr| self.is_same(e, symbolic, facts);
+        indices.len() == sizes.len()
+            && indices.iter().zip(sizes).all(is_together)
+            && reads.iter().flat_map(|read| &read.indices).all(is_same)
     }
 
     /// How the access at `offset` behaves; reads only.
@@ -217,10 +253,7 @@ pub fn read(
     bytes: u32,
 ) -> u32 {
     let Spot { offset, opaque } = held.spot_in(layout, indices);
-    let is_same = |e: &Expr| match vector.along(e, symbolic, facts) {
-        Along::Affine { step, .. } => step.as_constant() == Some(0),
-        Along::Straddles => false,
-    };
+    let is_same = |e: &Expr| vector.is_same(e, symbolic, facts);
     if !opaque.iter().all(|(_, a, b)| is_same(a) && is_same(b)) {
         return 1;
     }

@@ -7,7 +7,7 @@ use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
 use super::allocation::{TileOp, TileOpKind};
 use super::cover;
-use super::gathered;
+use super::gathered::{self, Counted};
 use super::layout::Written;
 use super::loops::{self, Loops, Reader};
 use super::multicast::Along;
@@ -87,6 +87,7 @@ pub fn plan(
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
     let mut view = View::new(axes_of(tensor, copy, stage, &mut served)?, facts, &literal);
     let options = Options::of(&copy.ops, &mut view, &literal)?;
+    gathered::one_box_each(&view.axes, &served)?;
     let mut names_taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
     let (mut axes, mut written) = (Vec::new(), Vec::new());
     for axis in std::mem::take(&mut view.axes) {
@@ -174,6 +175,8 @@ pub(super) struct Served<'a> {
     pub at: (usize, usize),
     /// Its indices.
     pub indices: Vec<Expr>,
+    /// What memory lists for them.
+    pub counted: Vec<Counted>,
     /// What is known in its stage.
     pub facts: &'a Facts,
     /// The loops that move it.
@@ -200,6 +203,7 @@ fn served<'a>(
             access,
             at: (number, n),
             indices: access.indices.clone(),
+            counted: Vec::new(),
             facts: &of.facts,
             loops: loops.clone(),
         }));

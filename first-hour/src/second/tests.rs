@@ -97,18 +97,15 @@ fn momentum() -> Result<()> {
     for n in [0, 4, 1004, 5000] {
         let (p, m, e) = (data(n, 7), data(n, 8), data(n, 9));
         let (g, halves) = halves(n, 10);
-        let (pt, mt) = (Tensor::from_slice(&device, &p, [n])?, Tensor::from_slice(&device, &m, [n])?);
-        let (mut et, gt) = (Tensor::from_slice(&device, &e, [n])?, Tensor::from_slice(&device, &halves, [n])?);
-        let (mut p1, mut m1) = (Tensor::zeros(&device, [n])?, Tensor::zeros(&device, [n])?);
-        let mut q = Tensor::zeros(&device, [n])?;
+        let [mut pt, mut mt, mut et] = [&p, &m, &e].map(|x| Tensor::from_slice(&device, x, [n]).expect("memory"));
+        let (gt, mut q) = (Tensor::from_slice(&device, &halves, [n])?, Tensor::zeros(&device, [n])?);
         let (rate, beta, decay) = (0.125, 0.5, 0.75);
-        Momentum { p: &pt, m: &mt, e: &mut et, g: &gt, rate, beta, decay, p1: &mut p1, m1: &mut m1, q: &mut q }
-            .launch(&device)?;
+        Momentum { p: &mut pt, m: &mut mt, e: &mut et, g: &gt, rate, beta, decay, q: &mut q }.launch(&device)?;
         // Each operation rounds as it does here.
         let moment: Vec<f32> = m.iter().zip(&g).map(|(m, g)| beta * m + g).collect();
         let weight: Vec<f32> = p.iter().zip(&moment).map(|(p, m)| p - rate * m).collect();
-        assert_eq!(m1.to_vec()?, moment);
-        assert_eq!(p1.to_vec()?, weight);
+        assert_eq!(mt.to_vec()?, moment);
+        assert_eq!(pt.to_vec()?, weight);
         assert_eq!(q.to_vec()?, weight.iter().map(|p| bf16::from_f32(*p)).collect::<Vec<bf16>>());
         let average = e.iter().zip(&weight).map(|(e, p)| decay * e + (1.0 - decay) * p);
         assert_eq!(et.to_vec()?, average.collect::<Vec<f32>>());

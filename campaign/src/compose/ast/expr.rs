@@ -307,6 +307,8 @@ pub enum Expr {
     Test(Box<Cond>),
     /// A reduction.
     Reduce(Box<Reduce>),
+    /// The values of the tensors that one equation defines: the whole of its right-hand side.
+    Tuple(Vec<Expr>),
 }
 
 impl Cond {
@@ -356,6 +358,7 @@ impl Expr {
             }
             Self::Test(c) => c.parts(),
             Self::Reduce(r) => std::iter::once(&r.term).chain(&r.second).collect(),
+            Self::Tuple(parts) => parts.iter().collect(),
         }
     }
 
@@ -374,6 +377,7 @@ impl Expr {
             }
             Self::Test(c) => c.parts_mut(),
             Self::Reduce(r) => std::iter::once(&mut r.term).chain(&mut r.second).collect(),
+            Self::Tuple(parts) => parts.iter_mut().collect(),
         }
     }
 

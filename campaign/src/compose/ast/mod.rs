@@ -31,7 +31,7 @@ fn list<T: fmt::Display>(items: &[T]) -> String {
 /// A tensor of the signature: its name, type, shape and strides, and whether it is updated in place.
 pub type Declared = (String, Type, Vec<Extent>, Vec<Stride>, bool);
 
-/// An equation for one tensor, or for several by a fold with several states.
+/// An equation for one tensor, or for several by a fold with several states or by a tuple.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equation {
     /// The tensor.
@@ -42,7 +42,7 @@ pub struct Equation {
     pub also: Vec<(String, Type)>,
     /// Its strides, if it is an output that is not dense.
     pub strides: Vec<Stride>,
-    /// Whether it is an output that is updated in place.
+    /// Whether it is an output that is updated in place, and so are the further ones.
     pub in_place: bool,
     /// Its axes.
     pub axes: Vec<(String, Extent)>,
@@ -240,7 +240,7 @@ impl Kernel {
             let shape = e.shape();
             let targets = e.targets().into_iter().enumerate();
             let strides = |n: usize| if n == 0 { e.strides.clone() } else { Vec::new() };
-            targets.map(|(n, t)| (t.0.to_owned(), t.1, shape.clone(), strides(n), e.in_place && n == 0)).collect()
+            targets.map(|(n, t)| (t.0.to_owned(), t.1, shape.clone(), strides(n), e.in_place)).collect()
         };
         self.equations.iter().filter(|e| e.output).flat_map(of).collect()
     }
@@ -339,7 +339,7 @@ impl fmt::Display for Kernel {
                 writeln!(f, "    {target}[{}] {};", list(&scatter.places), e.scattered(scatter))?;
                 continue;
             }
-            writeln!(f, "    {target}[{}] = {};", axes.join(", "), e.value.write(e.ty))?;
+            writeln!(f, "    {target}[{}] = {};", axes.join(", "), e.right_hand_side())?;
         }
         for name in &self.inlined {
             writeln!(f, "    inline {name};")?;

@@ -110,11 +110,22 @@ impl Expr {
             Self::If(c, a, b) => format!("(if {} {{ {} }} else {{ {} }})", c.write(), a.write(ty), b.write(ty)),
             Self::Test(c) => format!("({})", c.write()),
             Self::Reduce(r) => r.write(ty),
+            Self::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.write(ty)).collect();
+                format!("({})", parts.join(", "))
+            }
         }
     }
 }
 
 impl Equation {
+    /// The right-hand side, if it is no scatter: of a tuple each part with the type of its tensor.
+    pub(super) fn right_hand_side(&self) -> String {
+        let Expr::Tuple(parts) = &self.value else { return self.value.write(self.ty) };
+        let parts: Vec<String> = parts.iter().zip(self.targets()).map(|(part, of)| part.write(of.1)).collect();
+        format!("({})", parts.join(", "))
+    }
+
     /// What stands after the places of a scatter.
     pub(super) fn scattered(&self, scatter: &Scatter) -> String {
         let bound = &self.axes[self.axes.len() - scatter.bound..];

@@ -16,7 +16,14 @@ impl Attention {
             (Heads::One, _) => "",
             (Heads::Grouped(_), 1 | 2) => "g, ",
             _ => "h, ",
-        };
+        }
+        .to_owned();
+        let pages = self.pages_of(n);
+        // Boxes of several pages are counted outside of all else; one page is a part of the tile.
+        let counted = if pages.is_some_and(|pages| pages.terms < self.block) { "r, " } else { "" };
+        let own_batch = batch.as_str();
+        let dimensions = if pages.is_some() { format!("{own_batch}r, ") } else { batch.clone() };
+        let batch = if counted.is_empty() { &dimensions } else { own_batch };
         let place = if n == 0 { "y.it".to_owned() } else { format!("m.{}", self.loop_of_blocks()) };
         let ring = copied.ring.map_or(String::new(), |ring| format!(" ring({ring})"));
         // Warpgroups read what threads write before they go on.
@@ -30,14 +37,17 @@ impl Attention {
         let own = if n == 0 { self.tile()[1] } else { self.block };
         let ops = match copied.tma {
             true if self.is_eight() => {
-                let halves = (n == 1).then_some(self.block);
-                boxes_of_eight(copied.swizzle, (batch, rows, columns), size, halves)
+                let terms = pages.map_or(self.block, |pages| pages.terms.min(self.block));
+                let size = if n == 2 { terms } else { size };
+                boxes_of_eight(copied.swizzle, (counted, batch, rows, columns), size, (n == 1).then_some(terms))
             }
-            true => boxes(copied.swizzle, (batch, rows, columns), size),
+            true => boxes(copied.swizzle, (counted, batch, rows, columns), size),
             false => self.chunks(copied.swizzle, (rows, columns), [own, size]),
         };
         let tensor = self.tensors()[n];
-        format!("stage {name}[{batch}{rows}, {columns}] = {tensor} in shared at {place}{ring}{via}{by} {{ {ops} }}")
+        format!(
+            "stage {name}[{dimensions}{rows}, {columns}] = {tensor} in shared at {place}{ring}{via}{by} {{ {ops} }}"
+        )
     }
 
     /// Chunks of 16 bytes that threads fetch: rows by all threads, with runs of a swizzle's length.
@@ -61,8 +71,11 @@ impl Attention {
     }
 }
 
+/// What counts pages, the axes of a batch, rows and columns.
+type Names<'a> = (&'a str, &'a str, &'a str, &'a str);
+
 /// The same of elements of 8 bits, with the even rows of a block of so many before the odd ones.
-fn boxes_of_eight(swizzle: i64, (batch, rows, columns): (&str, &str, &str), size: i64, halves: Option<i64>) -> String {
+fn boxes_of_eight(swizzle: i64, (pages, batch, rows, columns): Names<'_>, size: i64, halves: Option<i64>) -> String {
     let (cut, outer, run) = match size > swizzle {
         true => (format!("box {columns} by {swizzle} -> cx, cb; "), "cx, ", "cb"),
         false => (String::new(), "", columns),
@@ -73,15 +86,15 @@ fn boxes_of_eight(swizzle: i64, (batch, rows, columns): (&str, &str, &str), size
         }
         None => (String::new(), outer.to_owned(), rows),
     };
-    format!("{cut}{tiles}layout [{outer}{batch}{rows}, {run}] swizzle {swizzle};")
+    format!("{cut}{tiles}layout [{outer}{pages}{batch}{rows}, {run}] swizzle {swizzle};")
 }
 
 /// Boxes of the accelerator, and their layout.
-fn boxes(swizzle: i64, (batch, rows, columns): (&str, &str, &str), size: i64) -> String {
+fn boxes(swizzle: i64, (pages, batch, rows, columns): Names<'_>, size: i64) -> String {
     let run = swizzle.max(16) / 2;
     let end = if swizzle > 0 { format!("swizzle {swizzle}") } else { String::new() };
     match size > run {
-        true => format!("box {columns} by {run} -> cx, cb; layout [cx, {batch}{rows}, cb] {end};"),
-        false => format!("layout [{batch}{rows}, {columns}] {end};"),
+        true => format!("box {columns} by {run} -> cx, cb; layout [cx, {pages}{batch}{rows}, cb] {end};"),
+        false => format!("layout [{pages}{batch}{rows}, {columns}] {end};"),
     }
 }

@@ -1,6 +1,6 @@
 //! Random decisions.
 
-use super::{Attention, Copied, Heads, Memory, Of, Range, Reader, Roles, Scores, Sum, features};
+use super::{Attention, Copied, Heads, Memory, Of, Pages, Range, Reader, Roles, Scores, Sum, features};
 use crate::compose::ast::Type;
 use crate::compose::matrix::Pair;
 use crate::compose::products::Engine;
@@ -48,6 +48,53 @@ fn memory(rng: &mut Rng) -> Memory {
     Memory { of, from: ends != 1, to: ends > 0 }
 }
 
+/// Types of tables of pages.
+const TABLES: [Type; 8] = [Type::I32, Type::I32, Type::I32, Type::U32, Type::I64, Type::U64, Type::U8, Type::I16];
+
+/// Pages as large as a block or parts of one; a few that are refused, of two blocks or in tables of tables.
+fn pages(attention: &Attention, rng: &mut Rng) -> Pages {
+    let block = attention.block;
+    // Tensor cores read runs of 32 bytes of terms of 8 bits, which are those of one page.
+    let least = if attention.is_eight() { 32 } else { 8 };
+    let parts = [1, 2, 2, 4, 4, 8].into_iter();
+    let fits: Vec<i64> = parts.filter(|n| *n == 1 || block % (least * n) == 0).map(|n| block / n).collect();
+    let terms = if rng.chance(3) { 2 * block } else { *rng.pick(&fits) };
+    let ty = *rng.pick(&TABLES);
+    let of = *rng.pick(&[[true, true], [true, true], [true, true], [true, false], [false, true]]);
+    Pages {
+        terms,
+        of,
+        own: attention.heads != Heads::One && rng.chance(60),
+        of_tables: rng.chance(2),
+        ty,
+        plus: if ty.bytes() < 8 && rng.chance(25) { rng.range(-2, 2) } else { 0 },
+    }
+}
+
+/// The same with pages, which the accelerator copies, mostly.
+fn paged(mut attention: Attention, rng: &mut Rng) -> Attention {
+    let mut pages = pages(&attention, rng);
+    pages.of[0] |= attention.same;
+    attention.pages = Some(pages);
+    for n in [1, 2] {
+        let Some(pages) = attention.pages_of(n) else { continue };
+        attention.copies[n].tma |= rng.chance(95);
+        if attention.is_eight() && n == 2 {
+            // Runs of terms are those of a page.
+            let fits: Vec<i64> = [32, 64, 128].into_iter().filter(|s| pages.terms % s == 0).collect();
+            attention.copies[n].swizzle = fits.last().copied().unwrap_or(32);
+        }
+    }
+    attention.literal = attention.literal.map(|n| (n + pages.terms - 1) / pages.terms * pages.terms);
+    // Values of a block that may lack terms are no factor where memory tells their place.
+    if attention.pages_of(2).is_some() && rng.chance(90) {
+        attention.divides = true;
+        let block = attention.block * attention.again.unwrap_or(1);
+        attention.literal = attention.literal.map(|n| (n + block - 1) / block * block);
+    }
+    attention
+}
+
 fn scores(rng: &mut Rng) -> Scores {
     match rng.below(100) {
         0..40 => Scores::Plain,
@@ -59,22 +106,24 @@ fn scores(rng: &mut Rng) -> Scores {
     }
 }
 
+fn roles(engine: Engine, rng: &mut Rng) -> Roles {
+    let registers = engine == Engine::Wgmma && rng.chance(30);
+    Roles {
+        load: if registers { 4 } else { *rng.pick(&[1, 1, 2, 4]) },
+        // A warpgroup starts at a multiple of four warps.
+        first: (engine == Engine::MmaSync || registers) && rng.chance(50),
+        registers,
+        alternate: engine == Engine::Wgmma && rng.chance(20),
+    }
+}
+
 fn draw(rng: &mut Rng) -> Attention {
     let engine = if rng.chance(65) { Engine::Wgmma } else { Engine::MmaSync };
     let head = *rng.pick(&[16, 16, 16, 32, 32, 64, 96, 128]);
     let width = if rng.chance(40) { head } else { *rng.pick(&[8, 16, 16, 24, 32, 64, 128]) };
     let block = *rng.pick(&[16, 16, 32, 32, 48, 64, 80, 128]);
     let min = rng.chance(20);
-    let roles = rng.chance(35).then(|| {
-        let registers = engine == Engine::Wgmma && rng.chance(30);
-        Roles {
-            load: if registers { 4 } else { *rng.pick(&[1, 1, 2, 4]) },
-            // A warpgroup starts at a multiple of four warps.
-            first: (engine == Engine::MmaSync || registers) && rng.chance(50),
-            registers,
-            alternate: engine == Engine::Wgmma && rng.chance(20),
-        }
-    });
+    let roles = rng.chance(35).then(|| roles(engine, rng));
     let is_alternate = roles.is_some_and(|roles| roles.alternate);
     let units = match engine {
         _ if is_alternate => 1,
@@ -153,6 +202,7 @@ fn draw(rng: &mut Rng) -> Attention {
         before,
         heads,
         same,
+        pages: None,
         copies,
         roles,
         persistent: is_alternate || rng.chance(20),
@@ -161,7 +211,9 @@ fn draw(rng: &mut Rng) -> Attention {
         narrow: rng.chance(30),
         statistics,
     };
-    if attention.engine == Engine::Wgmma && rng.chance(15) { eight(attention, rng) } else { attention }
+    let is_eight = attention.engine == Engine::Wgmma && rng.chance(15);
+    let attention = if is_eight { eight(attention, rng) } else { attention };
+    if rng.chance(25) { paged(attention, rng) } else { attention }
 }
 
 /// The same with factors of 8 bits, which the accelerator copies: values with the terms as the last axis.

@@ -71,6 +71,13 @@ pub const FEATURES: &[&str] = &[
     "heads",
     "grouped",
     "same-values",
+    "pages",
+    "pages-of-one",
+    "page-of-block",
+    "page-of-part",
+    "table-of-head",
+    "table-other-type",
+    "table-plus",
     "tma",
     "cp-async",
     "both-ways",
@@ -129,6 +136,7 @@ const ONE_OF: &[&[&str]] = &[
     &["heads", "grouped"],
     &["quotient", "all-read", "product-alone", "extreme-read"],
     &["divides", "may-lack", "literal"],
+    &["page-of-block", "page-of-part"],
 ];
 
 /// What no kernel with factors of 8 bits has.
@@ -151,6 +159,7 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("no-ring", &["two-rings"], "two have one"),
     ("divides", &["ragged", "one-term"], "there are whole blocks"),
     ("other-width", &["same-values"], "keys are values"),
+    ("pages-of-one", &["same-values"], "keys are values"),
     ("columns-8", &["same-values"], "keys are values"),
     (
         "inline",
@@ -259,6 +268,16 @@ pub fn of(attention: &Attention) -> BTreeSet<&'static str> {
     add(attention.heads == Heads::Own, "heads");
     add(matches!(attention.heads, Heads::Grouped(_)), "grouped");
     add(attention.same, "same-values");
+    let paged = [1, 2].map(|n| attention.pages_of(n).is_some());
+    if let Some(pages) = attention.pages.filter(|_| paged != [false, false]) {
+        add(true, "pages");
+        add(paged[0] != paged[1], "pages-of-one");
+        add(pages.terms == *block, "page-of-block");
+        add(pages.terms < *block, "page-of-part");
+        add(pages.own, "table-of-head");
+        add(pages.ty != Type::I32, "table-other-type");
+        add(pages.plus != 0, "table-plus");
+    }
     let tma = copies.iter().filter(|copy| copy.tma).count();
     add(tma > 0, "tma");
     add(tma < 3, "cp-async");

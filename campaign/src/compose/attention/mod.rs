@@ -115,6 +115,23 @@ pub enum Heads {
     Grouped(i64),
 }
 
+/// Keys, values or both lie in pages that a table lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// Terms of a page.
+    pub terms: i64,
+    /// Which of keys and values.
+    pub of: [bool; 2],
+    /// Whether each product of a batch has a table of its own.
+    pub own: bool,
+    /// Whether memory says which table that is: no copy takes such places.
+    pub of_tables: bool,
+    /// The type of the table.
+    pub ty: Type,
+    /// What is added to what it says.
+    pub plus: i64,
+}
+
 /// How a tensor comes to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
@@ -203,6 +220,8 @@ pub struct Attention {
     pub heads: Heads,
     /// Whether keys and values are one tensor, with one copy.
     pub same: bool,
+    /// The pages, if there are some.
+    pub pages: Option<Pages>,
     /// Copies of queries, keys and values.
     pub copies: [Copied; 3],
     /// Roles, if there are some.
@@ -244,6 +263,11 @@ impl Attention {
     /// Whether the range of terms depends on the row.
     pub fn is_triangle(&self) -> bool {
         !matches!(self.range, Range::All | Range::Late(_))
+    }
+
+    /// The pages of keys (1) or values (2), if they lie in such; a tensor that is both does if keys do.
+    pub fn pages_of(&self, n: usize) -> Option<Pages> {
+        self.pages.filter(|pages| n > 0 && pages.of[if self.same { 0 } else { n - 1 }])
     }
 
     /// The number of terms that a kernel needs at least.

@@ -8,9 +8,9 @@ use tilewright_cli::prove::by_entry;
 use tilewright_cli::sizes::layouts;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::lower::Entry;
-use tilewright_kernel::KernelInfo;
 use tilewright_kernel::format::Format;
 use tilewright_kernel::info::ParameterKind;
+use tilewright_kernel::{ElementType, KernelInfo};
 
 use super::{Attention, Heads};
 use crate::cases::timed;
@@ -89,11 +89,15 @@ fn sizes(attention: &Attention, turn: usize, rng: &mut Rng) -> Dims {
     };
     let heads = if attention.heads == Heads::One { 1 } else { rng.range(1, 3) };
     let most = TERMS / (attention.sizes[0] + attention.sizes[1]) / heads;
-    let up = |terms: i64| match (attention.divides, attention.is_eight()) {
-        (true, _) => (terms + block - 1) / block * block,
-        (false, true) => (terms + 15) / 16 * 16,
-        (false, false) => terms,
+    // A page of several blocks is a multiple of them.
+    let multiple = match (attention.divides, attention.pages, attention.is_eight()) {
+        (true, Some(pages), _) => block * if pages.terms > attention.block { pages.terms / attention.block } else { 1 },
+        (true, None, _) => block,
+        (false, Some(pages), _) => pages.terms,
+        (false, None, true) => 16,
+        (false, None, false) => 1,
     };
+    let up = |terms: i64| (terms + multiple - 1) / multiple * multiple;
     // Terms of at least one block and of a part of another one; rows as many as may be.
     let most_terms = if attention.square { most.isqrt() } else { most / rows.clamp(1, tile) };
     let mut terms = up(terms.min(most_terms.max(block + 8)).max(attention.least()));
@@ -111,6 +115,9 @@ fn sizes(attention: &Attention, turn: usize, rng: &mut Rng) -> Dims {
         rows = terms;
     }
     let mut dims: Dims = [("M", rows), ("N", terms), ("H", heads)].into();
+    if let Some(pages) = attention.pages {
+        dims.extend([("L", terms / pages.terms), ("P", rng.range(0, 4).max(rng.range(0, 4))), ("S", rng.range(1, 3))]);
+    }
     if let Heads::Grouped(n) = attention.heads {
         dims.insert("G", (heads + n - 1) / n);
     }
@@ -227,7 +234,7 @@ fn run(
                     continue;
                 }
                 let what = format!("entry {}, {data:?}", entry.entries[0].name);
-                let compared = one(attention, entry, &values, data, &mut rng);
+                let compared = one(attention, entry, (&values, terms), data, &mut rng);
                 let compared = compared.map_err(|(class, detail)| at((class, format!("{what}: {detail}"))))?;
                 if !compared {
                     report.counts.push("skipped: the reference is not determined".to_owned());
@@ -265,8 +272,29 @@ fn place_of_term(attention: &Attention, terms: i64, rng: &mut Rng) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }
 
-/// One launch; whether there is something that it was compared with.
-fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng: &mut Rng) -> Result<bool, Failure> {
+/// What a table of pages says: mostly one of so many, sometimes none beside them, sometimes a number that its type can
+/// just hold.
+fn page(element: ElementType, pages: i64, rng: &mut Rng) -> i128 {
+    let bits = 8 * element.bytes();
+    let (least, most) = match element.is_signed_integer() {
+        true => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+        false => (0, (1_i128 << bits) - 1),
+    };
+    match rng.below(12) {
+        0 => *rng.pick(&[least, most, least + 1, most - 1, 1 << (bits / 2)]),
+        1 | 2 => i128::from(rng.range(-2, pages + 2)).clamp(least, most),
+        _ => i128::from(rng.range(0, (pages - 1).max(0))),
+    }
+}
+
+/// One launch for sizes and a number of terms; whether there is something that it was compared with.
+fn one(
+    attention: &Attention,
+    info: &KernelInfo,
+    (values, terms): (&[i64], i64),
+    data: Data,
+    rng: &mut Rng,
+) -> Result<bool, Failure> {
     let failed = |class: &str| {
         let class = class.to_owned();
         move |e: Error| (class, e.to_string())
@@ -274,8 +302,7 @@ fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng
     let device = Device::emulator(EmulatorOptions::default().seed(rng.bits()));
     let layouts = layouts(info, values).map_err(|e| ("sizes".to_owned(), e.to_string()))?;
     let (mut tensors, mut arguments) = (Vec::new(), Vec::new());
-    let named = info.dims.iter().position(|dim| dim.name == "N").and_then(|n| values.get(n).copied());
-    let terms = attention.literal.or(named).unwrap_or(1);
+    let pages = info.dims.iter().position(|dim| dim.name == "P").and_then(|n| values.get(n).copied()).unwrap_or(0);
     for (parameter, layout) in info.parameters.iter().zip(&layouts) {
         let (ParameterKind::Tensor(tensor), Some(layout)) = (&parameter.kind, layout) else { continue };
         let bytes = parameter.element.bytes() as usize;
@@ -292,6 +319,11 @@ fn one(attention: &Attention, info: &KernelInfo, values: &[i64], data: Data, rng
         if ["from", "to"].contains(&&*parameter.name) {
             for element in contents.chunks_mut(bytes) {
                 element.copy_from_slice(&place_of_term(attention, terms, rng).to_le_bytes());
+            }
+        }
+        if ["page", "of"].contains(&&*parameter.name) {
+            for element in contents.chunks_mut(bytes) {
+                element.copy_from_slice(&page(parameter.element, pages, rng).to_le_bytes()[..bytes]);
             }
         }
         let place = (&*layout.shape, &*layout.strides);

@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Attention, Heads, Memory, Of, Range, Reader, Scores};
+use super::{Attention, Heads, Memory, Of, Pages, Range, Reader, Scores};
 use crate::compose::ast::Type;
 use crate::compose::products::Engine;
 
@@ -29,6 +29,12 @@ fn candidates(attention: &Attention) -> Vec<Attention> {
     with(&|a| a.narrow = false);
     with(&|a| a.heads = Heads::One);
     with(&|a| a.same = false);
+    with(&|a| a.pages = None);
+    with(&|a| a.pages = a.pages.map(|p| Pages { own: false, of_tables: false, plus: 0, ty: Type::I32, ..p }));
+    with(&|a| a.pages = a.pages.map(|p| Pages { terms: a.block, ..p }));
+    for n in 0..2 {
+        with(&|a| a.pages = a.pages.map(|p| Pages { of: [p.of[0] && n == 0, p.of[1] && n == 1], ..p }));
+    }
     with(&|a| a.memory = None);
     with(&|a| a.memory = a.memory.map(|m| Memory { of: Of::Head, ..m }));
     with(&|a| a.memory = a.memory.map(|m| Memory { from: false, to: true, ..m }));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Attention, Heads, Of, Range, Reader, Scores, Sum};
+use super::{Attention, Heads, Of, Pages, Range, Reader, Scores, Sum};
 use crate::compose::products::Engine;
 
 impl Sum {
@@ -54,7 +54,11 @@ impl Attention {
 
     /// The numbers of rows and of terms.
     fn extents(&self) -> [String; 2] {
-        let terms = self.literal.map_or("N".to_owned(), |n| n.to_string());
+        let terms = match (self.literal, self.pages) {
+            (Some(n), _) => n.to_string(),
+            (None, Some(pages)) => format!("{} * L", pages.terms),
+            (None, None) => "N".to_owned(),
+        };
         let rows = if self.square { terms.clone() } else { "M".to_owned() };
         [rows, terms]
     }
@@ -64,6 +68,65 @@ impl Attention {
     pub fn is_behind(&self) -> bool {
         let is_handed = self.roles.is_some() && self.copies[2].tma && !self.same;
         self.behind && is_handed && self.engine == Engine::Wgmma && self.held[2]
+    }
+
+    /// The axis of terms on the left of an equation: no shape tells its range where terms lie in pages.
+    fn axis_of_terms(&self) -> String {
+        let [_, terms] = self.extents();
+        self.pages.map_or("j".to_owned(), |_| format!("j in 0..{terms}"))
+    }
+
+    /// An element of keys (1) or values (2), of a term and `own`.
+    fn element(&self, n: usize, own: &str) -> String {
+        let (tensor, group) = (self.tensors()[n], self.group());
+        let is_turned = n == 2 && self.is_eight();
+        let indices = |term: &str| if is_turned { format!("{own}, {term}") } else { format!("{term}, {own}") };
+        let Some(pages) = self.pages_of(n) else { return format!("{tensor}[{group}{}]", indices("j")) };
+        let Pages { terms, plus, of_tables, .. } = pages;
+        let at = format!("j / {terms}");
+        let table = match (of_tables, pages.own) {
+            (true, _) => format!("(page[of[{}], {at}] or 0)", if self.heads == Heads::One { "0" } else { "h" }),
+            (false, true) => format!("page[h, {at}]"),
+            (false, false) => format!("page[{at}]"),
+        };
+        let plus = match plus {
+            0 => String::new(),
+            1.. => format!(" + {plus}"),
+            _ => format!(" - {}", -plus),
+        };
+        format!("({tensor}[{group}{table}{plus}, {}] or 0.0)", indices(&format!("j % {terms}")))
+    }
+
+    /// The shape of keys (1) or values (2).
+    fn shape(&self, n: usize, own: i64) -> String {
+        let [_, terms] = self.extents();
+        let group = match self.heads {
+            Heads::One => "",
+            Heads::Own => "H, ",
+            Heads::Grouped(_) => "G, ",
+        };
+        let (pages, terms) = match self.pages_of(n) {
+            Some(pages) => ("P, ", pages.terms.to_string()),
+            None => ("", terms),
+        };
+        let is_turned = n == 2 && self.is_eight();
+        let rows = if is_turned { format!("{own}, {terms}") } else { format!("{terms}, {own}") };
+        format!("{}[{group}{pages}{rows}]", self.ty.name())
+    }
+
+    /// The table of pages, and what says whose it is, as parameters.
+    fn tables(&self) -> Vec<String> {
+        let Some(pages) = self.pages.filter(|_| (1..3).any(|n| self.pages_of(n).is_some())) else { return Vec::new() };
+        let length = self.literal.map_or("L".to_owned(), |n| (n / pages.terms).to_string());
+        let ty = pages.ty.name();
+        match (pages.of_tables, pages.own) {
+            (true, _) => {
+                let of = if self.heads == Heads::One { "1" } else { "H" };
+                vec![format!("page: {ty}[S, {length}]"), format!("of: i32[{of}]")]
+            }
+            (false, true) => vec![format!("page: {ty}[H, {length}]")],
+            (false, false) => vec![format!("page: {ty}[{length}]")],
+        }
     }
 
     fn range(&self) -> String {
@@ -80,7 +143,7 @@ impl Attention {
         };
         let Some(memory) = self.memory else {
             return match to.strip_suffix(" + 1") {
-                _ if self.range == Range::All => String::new(),
+                _ if self.range == Range::All && self.pages.is_none() => String::new(),
                 Some(last) if last == "i" => format!(" in {from}..={last}"),
                 _ => format!(" in {from}..{to}"),
             };
@@ -113,20 +176,14 @@ impl Attention {
         let ty = self.ty.name();
         let [head, width] = self.sizes;
         let [rows, terms] = self.extents();
-        let (batch, group) = match self.heads {
-            Heads::One => ("", String::new()),
-            Heads::Own => ("H, ", "H, ".to_owned()),
-            Heads::Grouped(_) => ("H, ", "G, ".to_owned()),
-        };
+        let batch = if self.heads == Heads::One { "" } else { "H, " };
         let mut inputs = Vec::new();
         inputs.push(format!("q: {ty}[{batch}{rows}, {head}]"));
-        inputs.push(format!("k: {ty}[{group}{terms}, {head}]"));
+        inputs.push(format!("k: {}", self.shape(1, head)));
         if !self.same {
-            inputs.push(match self.is_eight() {
-                true => format!("v: {ty}[{group}{width}, {terms}]"),
-                false => format!("v: {ty}[{group}{terms}, {width}]"),
-            });
+            inputs.push(format!("v: {}", self.shape(2, width)));
         }
+        inputs.extend(self.tables());
         if self.scores == Scores::Biased {
             inputs.push(format!("b: f32[{batch}{rows}, {terms}]"));
         }
@@ -143,13 +200,13 @@ impl Attention {
         let mut facts = Vec::new();
         if self.literal.is_none() {
             if self.divides {
-                facts.push(format!("N % {} == 0", self.block * self.again.unwrap_or(1)));
-            } else if self.is_eight() {
+                facts.push(format!("{terms} % {} == 0", self.block * self.again.unwrap_or(1)));
+            } else if self.is_eight() && self.pages.is_none() {
                 // Rows of the values are multiples of 16 bytes.
                 facts.push("N % 16 == 0".to_owned());
             }
             if self.least() > 0 {
-                facts.push(format!("N >= {}", self.least()));
+                facts.push(format!("{terms} >= {}", self.least()));
             }
         }
         if self.is_triangle() && !self.square {
@@ -165,17 +222,17 @@ impl Attention {
     }
 
     fn equations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (h, g, range) = (self.batch(), self.group(), self.range());
-        let [q, k, v] = self.tensors();
+        let (h, range, j) = (self.batch(), self.range(), self.axis_of_terms());
+        let (q, k, v) = (self.tensors()[0], self.element(1, "d"), self.element(2, "e"));
         let by_warps = self.engine == Engine::MmaSync;
         if by_warps {
             let own = if self.heads == Heads::One { "" } else { "h, " };
             writeln!(f, "    fq[{own}i, d] = {q}[{h}i, d];")?;
-            writeln!(f, "    fk[{own}j, d] = {k}[{g}j, d];")?;
-            writeln!(f, "    fv[{own}e, j] = {v}[{g}j, e];")?;
-            writeln!(f, "    s[{h}i, j] = dot(|d| fq[{h}i, d] * fk[{h}j, d]);")?;
+            writeln!(f, "    fk[{own}{j}, d] = {k};")?;
+            writeln!(f, "    fv[{own}e, {j}] = {v};")?;
+            writeln!(f, "    s[{h}i, {j}] = dot(|d| fq[{h}i, d] * fk[{h}j, d]);")?;
         } else {
-            writeln!(f, "    s[{h}i, j] = dot(|d| {q}[{h}i, d] * {k}[{g}j, d]);")?;
+            writeln!(f, "    s[{h}i, {j}] = dot(|d| {q}[{h}i, d] * {k});")?;
         }
         let own = format!("x[{h}i, j]");
         let equation = match self.scores {
@@ -189,7 +246,7 @@ impl Attention {
             }
         };
         if let Some(value) = &equation {
-            writeln!(f, "    {own} = {value};")?;
+            writeln!(f, "    x[{h}i, {j}] = {value};")?;
         }
         let score = match self.scores {
             Scores::Plain => format!("s[{h}i, j]"),
@@ -207,20 +264,16 @@ impl Attention {
             (Some(factor), true) if self.fused => format!("fma(-{factor}, {score}, {factor} * m[{h}i])"),
             (Some(factor), _) => format!("{factor} * ({difference})"),
         };
-        writeln!(f, "    p[{h}i, j] = {}({argument});", self.function)?;
+        writeln!(f, "    p[{h}i, {j}] = {}({argument});", self.function)?;
         let rounded = match self.multiple {
             Some(multiple) => format!("({multiple} * p[{h}i, j])"),
             None => format!("p[{h}i, j]"),
         };
-        writeln!(f, "    pb[{h}i, j] = {rounded} as {};", self.ty.name())?;
+        writeln!(f, "    pb[{h}i, {j}] = {rounded} as {};", self.ty.name())?;
         for sum in &self.sums {
             writeln!(f, "    {}[{h}i] = online sum(|j{range}| {});", sum.name(), sum.term(h, &score))?;
         }
-        let value = match (by_warps, self.is_eight()) {
-            (true, _) => format!("fv[{h}e, j]"),
-            (false, true) => format!("{v}[{g}e, j]"),
-            (false, false) => format!("{v}[{g}j, e]"),
-        };
+        let value = if by_warps { format!("fv[{h}e, j]") } else { v };
         writeln!(f, "    a[{h}i, e] = online dot(|j{range}| pb[{h}i, j] * {value});")?;
         let product = format!("a[{h}i, e]");
         let sums: Vec<String> = self.sums.iter().map(|sum| format!("{}[{h}i]", sum.name())).collect();

@@ -227,8 +227,11 @@ impl Draw<'_> {
             }
             let mut equation = Equation::new(p.name, p.ty, axes, Expr::Literal(0), p.output);
             equation.in_place = p.in_place;
-            equation.value = self.whole(p, &equation, &reads, p.output && common);
             equation.also = p.targets().split_off(1);
+            equation.value = self.whole(p, &equation, &reads, p.output && common);
+            if !p.beside.is_empty() {
+                equation.value = self.tuple(p, &equation, &reads);
+            }
             equation.ty = p.targets()[0].1;
             equations.push(equation);
         }

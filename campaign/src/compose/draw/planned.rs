@@ -17,6 +17,8 @@ pub(super) struct Planned {
     pub reduces: Vec<&'static str>,
     /// Its states, if that is a fold with several.
     pub states: Option<States>,
+    /// The types of what its equation defines beside it, as a tuple.
+    pub beside: Vec<Type>,
     /// Numbers of tensors that it reads.
     pub reads: Vec<usize>,
 }
@@ -29,7 +31,7 @@ impl Planned {
 
     /// What it defines: a name of its own, and further ones behind an underscore.
     pub fn targets(&self) -> Vec<(String, Type)> {
-        let types = self.states.map_or(vec![self.ty], |s| s.types(self.ty));
+        let types = self.states.map_or_else(|| [vec![self.ty], self.beside.clone()].concat(), |s| s.types(self.ty));
         let name = |n: usize| match n {
             0 => self.name.to_owned(),
             _ => format!("{}_{n}", self.name),
@@ -75,6 +77,14 @@ fn kind(rng: &mut Rng, ty: Type) -> (Type, Option<States>) {
     (ty, rng.chance(14).then(|| *rng.pick(&States::ALL)))
 }
 
+/// What an equation defines beside a tensor: mostly nothing, but what is updated in place often is beside another.
+fn beside(rng: &mut Rng, ty: Type, states: Option<States>, in_place: bool) -> Vec<Type> {
+    if states.is_some() || ty == Type::Bool || !rng.chance(if in_place { 50 } else { 12 }) {
+        return Vec::new();
+    }
+    (0..*rng.pick(&[1, 1, 2])).map(|_| if rng.chance(25) { *rng.pick(&OTHERS) } else { ty }).collect()
+}
+
 /// Which tensors there are, and who reads whom: each intermediate is read by one or two of those before it.
 pub(super) fn planned(rng: &mut Rng, axes: &[&'static str], ty: Type) -> Vec<Planned> {
     let mut list: Vec<Planned> = Vec::new();
@@ -88,7 +98,8 @@ pub(super) fn planned(rng: &mut Rng, axes: &[&'static str], ty: Type) -> Vec<Pla
         let (ty, states) = kind(rng, ty);
         let states = states.filter(|_| !reduces.is_empty());
         let in_place = states.is_none() && ty != Type::Bool && rng.chance(8);
-        list.push(Planned { name, ty, axes: own, output: true, in_place, reduces, states, reads: Vec::new() });
+        let beside = beside(rng, ty, states, in_place);
+        list.push(Planned { name, ty, axes: own, output: true, in_place, reduces, states, beside, reads: Vec::new() });
     }
     // An output that another one reads is computed there once more.
     if outputs > 1 && !list[1].in_place && rng.chance(20) {
@@ -108,7 +119,8 @@ pub(super) fn planned(rng: &mut Rng, axes: &[&'static str], ty: Type) -> Vec<Pla
         let (ty, states) = kind(rng, ty);
         let states = states.filter(|_| !reduces.is_empty());
         let at = list.len();
-        list.push(Planned { name, ty, axes: own, output: false, in_place: false, reduces, states, reads: Vec::new() });
+        let (in_place, beside) = (false, beside(rng, ty, states, false));
+        list.push(Planned { name, ty, axes: own, output: false, in_place, reduces, states, beside, reads: Vec::new() });
         let reader = if rng.chance(60) { at - 1 } else { rng.below(at) };
         list[reader].reads.push(at);
         if rng.chance(35) {

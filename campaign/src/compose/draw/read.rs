@@ -157,7 +157,8 @@ impl Draw<'_> {
             }
             _ => {
                 tensor(self, "p", &[extent]);
-                Index::Gather("p".to_owned(), vec![alone(axis)], None)
+                let within = self.place_in_list(axis, extent);
+                Index::Gather("p".to_owned(), vec![within], None)
             }
         };
         // Arithmetic on what is read.
@@ -169,7 +170,23 @@ impl Draw<'_> {
                 let other = self.rng.pick(axes).0.clone();
                 Index::Both(Box::new([found, Index::Axis(other, self.rng.range(1, 2), 0)]))
             }
+            // With another element of the same input, or the same one.
+            5 if matches!(&found, Index::Gather(name, ..) if name == "p") => {
+                let other = Index::Gather("p".to_owned(), vec![self.place_in_list(axis, extent)], None);
+                let plus = self.rng.range(-1, 1);
+                Index::Both(Box::new([found, Index::Affine(Box::new(other), *self.rng.pick(&[-1, -1, 1]), plus)]))
+            }
             _ => found,
+        }
+    }
+
+    /// Which element of a list is read along an axis: one for each of its elements, mostly, or for a few.
+    fn place_in_list(&mut self, axis: &str, extent: Extent) -> Index {
+        let alone = Index::Axis(axis.to_owned(), 1, 0);
+        match (self.rng.below(8), extent.as_size()) {
+            (0..2, _) => alone.over(Extent::literal(self.rng.range(2, 4)), false),
+            (2, Some(size)) => Index::Mirrored(axis.to_owned(), size),
+            _ => alone,
         }
     }
 
@@ -193,7 +210,8 @@ impl Draw<'_> {
                 indices.push(Index::Literal(at));
                 continue;
             };
-            if stored && dimension == by {
+            // Sometimes along another dimension as well, mostly from the same input.
+            if stored && (dimension == by || self.rng.chance(20)) {
                 indices.push(self.gathered(axes, &axis, extent));
                 // Rows to point at.
                 self.need(tensor, dimension, extent);

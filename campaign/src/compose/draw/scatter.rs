@@ -48,8 +48,8 @@ pub(super) fn scatter(equations: &mut [Equation], inputs: &mut Vec<Input>, rng: 
         shape.insert(at, Extent::literal(*rng.pick(&EXTENTS)));
     } else {
         for n in 0..if rng.chance(20) { 2 } else { 1 } {
-            let (at, place, input) = any(n, (&own, &bound), places.len(), rng);
-            inputs.push(input);
+            let (at, place, read) = any(n, (&own, &bound), places.len(), rng);
+            inputs.extend(read);
             places.insert(at, place);
             shape.insert(at, Extent::literal(*rng.pick(&EXTENTS)));
         }
@@ -69,8 +69,8 @@ fn of_indices(name: &str, ty: Type, axes: &[&(String, Extent)]) -> Input {
     Input { indices: true, ..Input::new(name, ty, axes.iter().map(|axis| axis.1).collect()) }
 }
 
-/// A place that memory gives, anywhere among so many, of some axes.
-fn any(n: usize, (own, bound): (Axes<'_>, Axes<'_>), places: usize, rng: &mut Rng) -> (usize, Index, Input) {
+/// A place that memory gives, anywhere among so many, of some axes, with what is read for it.
+fn any(n: usize, (own, bound): (Axes<'_>, Axes<'_>), places: usize, rng: &mut Rng) -> (usize, Index, Vec<Input>) {
     let at = rng.below(places + 1);
     let of = rng.below(bound.len());
     let all: Vec<&(String, Extent)> = own
@@ -82,13 +82,24 @@ fn any(n: usize, (own, bound): (Axes<'_>, Axes<'_>), places: usize, rng: &mut Rn
         .collect();
     let ty = *rng.pick(&PLACES);
     let name = format!("p{n}");
-    let read = read(&name, &all);
+    let mut inputs = vec![of_indices(&name, ty, &all)];
+    let mut read = read(&name, &all);
+    if rng.chance(20) {
+        // A table says where the numbers of another one lead.
+        let (table, ty) = (format!("t{n}"), *rng.pick(&PLACES));
+        let or = if ty.is_signed() { rng.range(-1, 1) } else { rng.range(0, 1) };
+        let entries = ("t".to_owned(), Extent::literal(*rng.pick(&EXTENTS)));
+        inputs.push(of_indices(&table, ty, &[&entries]));
+        read = Index::Gather(table, vec![read], Some(or));
+    }
     let place = match rng.below(8) {
-        0 if ty.bytes() < 8 => Index::Affine(Box::new(read), rng.range(1, 2), rng.range(-2, 2)),
+        0 if inputs.iter().all(|input| input.ty.bytes() < 8) => {
+            Index::Affine(Box::new(read), rng.range(1, 2), rng.range(-2, 2))
+        }
         1 => Index::Over(Box::new(read), Extent::literal(rng.range(2, 5)), rng.chance(50)),
         _ => read,
     };
-    (at, place, of_indices(&name, ty, &all))
+    (at, place, inputs)
 }
 
 /// The place that no two terms have in common: of all axes that are no indices, and some of the others.

@@ -3,10 +3,11 @@
 use super::{Axes, Draw, Planned};
 use crate::compose::ast::{Cond, Equation, Expr, Extent, HALVES, Index, LETTERS, Type};
 
-/// Whether what is read where is at the equation's own element.
-fn own(equation: &Equation) -> Expr {
+/// What a tensor that the equation updates in place has at the equation's own element, as a type.
+fn own(equation: &Equation, (target, of): (&str, Type), ty: Type) -> Expr {
     let indices = equation.axes.iter().map(|a| Index::Axis(a.0.clone(), 1, 0)).collect();
-    Expr::Read(equation.name.clone(), indices, None)
+    let read = Expr::Read(target.to_owned(), indices, None);
+    if of == ty { read } else { Expr::Cast(of, Box::new(read)) }
 }
 
 impl Draw<'_> {
@@ -19,7 +20,7 @@ impl Draw<'_> {
         // What is updated is read inside of a reduction, or beside it.
         let inside = p.in_place && (p.reduces.is_empty() || self.rng.chance(40));
         if inside {
-            terms.push(own(equation));
+            terms.push(self.updated(equation, ty));
         }
         let ranges = self.ranges(&axes, &p.reduces, &mut around);
         let value = self.value(&around, terms, reads, common, ty);
@@ -30,9 +31,36 @@ impl Draw<'_> {
         };
         self.below.clear();
         if p.in_place && !inside {
-            value = Expr::Binary("+", Box::new(value), Box::new(own(equation)));
+            let own = self.updated(equation, p.ty);
+            value = Expr::Binary("+", Box::new(value), Box::new(own));
         }
         value
+    }
+
+    /// What one of the tensors that the equation updates in place has at the equation's own element.
+    fn updated(&mut self, equation: &Equation, ty: Type) -> Expr {
+        own(equation, *self.rng.pick(&equation.targets()), ty)
+    }
+
+    /// The values of all tensors that the equation defines, of which it has the first one. What the others read, the
+    /// first one may read as well.
+    pub(super) fn tuple(&mut self, p: &Planned, equation: &Equation, reads: &[String]) -> Expr {
+        let mut parts = vec![equation.value.clone()];
+        for ty in &p.beside {
+            let mut terms = Vec::new();
+            if p.in_place && self.rng.chance(70) {
+                terms.push(self.updated(equation, *ty));
+            }
+            // What both have is computed once.
+            if *ty == p.ty && self.rng.chance(40) {
+                terms.push(equation.value.clone());
+            }
+            let reads = if self.rng.chance(50) { reads } else { &[] };
+            let value = self.value(&equation.axes, terms, reads, false, *ty);
+            parts.push(self.beside_reductions(&equation.axes, value, *ty));
+            self.below.clear();
+        }
+        Expr::Tuple(parts)
     }
 
     /// Terms, combined: those given, reads of tensors, inputs, and what else there is.

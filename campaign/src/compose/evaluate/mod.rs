@@ -86,6 +86,10 @@ fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tens
         evaluation.axes = names.iter().copied().zip(point).collect();
         let values = match &equation.value {
             Expr::Reduce(r) if matches!(r.by, Reduction::States(_)) => evaluation.states(r)?,
+            Expr::Tuple(parts) => {
+                let typed = parts.iter().zip(equation.targets());
+                typed.map(|(part, of)| evaluation.value(part, of.1)).collect::<Result<Vec<_>, _>>()?
+            }
             value => vec![evaluation.value(value, equation.ty)?],
         };
         if values.len() != all.len() {
@@ -234,6 +238,8 @@ impl<'a> Evaluation<'a> {
             }
             Expr::Test(c) => Ok(ty.number(i64::from(self.condition(c)?))),
             Expr::Reduce(r) => self.reduce(r, ty),
+            // One element has one value.
+            Expr::Tuple(_) => Err(Fault::Outside),
         }
     }
 }

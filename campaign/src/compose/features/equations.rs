@@ -50,6 +50,15 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
             add(found, scatter.bound < equation.axes.len(), "scatter-own-axes");
             let computed = |index: &Index| matches!(index, Index::Affine(..) | Index::Over(..));
             add(found, scatter.places.iter().any(computed), "scatter-arithmetic");
+            let of_table = |i: &Index| matches!(i, Index::Gather(_, inner, _) if inner.iter().any(Index::gathers));
+            add(found, scatter.places.iter().any(|place| place.has(&of_table)), "scatter-table");
+        }
+        if let Expr::Tuple(parts) = &equation.value {
+            found.insert("tuple");
+            add(found, parts.iter().any(|part| !part.reductions().is_empty()), "tuple-reduction");
+            add(found, equation.in_place, "tuple-in-place");
+            add(found, !equation.output, "tuple-stage");
+            add(found, equation.also.iter().any(|also| also.1 != equation.ty), "tuple-mixed-types");
         }
         add(found, reductions > 1, "two-reductions");
         equation.value.walk(&mut |e| expression(kernel, equation, e, found));
@@ -188,7 +197,7 @@ fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found)
             add(found, or.as_ref().is_some_and(|or| !matches!(**or, Expr::Literal(_))), "or-value");
             read(kernel, tensor, indices, or.is_some(), found);
         }
-        Expr::Literal(_) | Expr::Axis(_) | Expr::Scalar(_) => {}
+        Expr::Literal(_) | Expr::Axis(_) | Expr::Scalar(_) | Expr::Tuple(_) => {}
     }
 }
 
@@ -202,7 +211,12 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
     let axes: Vec<&String> =
         indices.iter().filter_map(|i| if let Index::Axis(axis, ..) = i { Some(axis) } else { None }).collect();
     add(found, axes.windows(2).any(|w| w[0] > w[1]), "transposed");
+    let mut of_memory: Vec<&str> = indices.iter().flat_map(Index::tensors).collect();
+    of_memory.sort_unstable();
+    add(found, of_memory.windows(2).any(|w| w[0] == w[1]), "gather-twice");
     for (n, index) in indices.iter().enumerate() {
+        let is_sum = |i: &Index| matches!(i, Index::Both(parts) if parts.iter().all(Index::gathers));
+        add(found, index.has(&is_sum), "gather-sum");
         add(found, matches!(index, Index::Axis(_, 2.., _)), "strided");
         add(found, matches!(index, Index::Mirrored(..)), "mirrored");
         add(found, matches!(index, Index::Pair(..)), "pair");
@@ -219,6 +233,8 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
         add(found, gathers, "gather");
         add(found, gathers && n > 0 && n + 1 == indices.len(), "gather-innermost");
         let within = |i: &Index, is: &dyn Fn(&[Index]) -> bool| matches!(i, Index::Gather(_, inner, _) if is(inner));
+        let quotient = |inner: &[Index]| inner.iter().any(|i| matches!(i, Index::Over(_, _, false)));
+        add(found, index.has(&|i| within(i, &quotient)), "gather-quotient");
         add(found, index.has(&|i| within(i, &|inner| inner.len() > 1)), "gather-2d");
         add(found, index.has(&|i| within(i, &|inner| inner.iter().any(is_gather))), "gather-of-gather");
     }

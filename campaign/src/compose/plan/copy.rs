@@ -192,12 +192,16 @@ impl Plan<'_> {
         });
         let start = matches!(indices.last(), Some(Index::Axis(_, 1, plus)) if plus % granule == 0);
         // Memory may say where an instance is, if it says one place for it, or a few.
-        let alone = |i: &Index| matches!(i, Index::Axis(..) | Index::Over(..));
-        let interval = |i: &Index| match i {
-            Index::Axis(..) | Index::Literal(_) => true,
+        let alone = |i: &Index| matches!(i, Index::Axis(..) | Index::Over(..) | Index::Mirrored(..));
+        let of_memory = |i: &Index| match i {
             Index::Gather(_, inner, _) => inner.iter().all(alone),
             Index::Affine(of, ..) => matches!(&**of, Index::Gather(_, inner, _) if inner.iter().all(alone)),
             _ => false,
+        };
+        let interval = |i: &Index| match i {
+            Index::Axis(..) | Index::Literal(_) => true,
+            Index::Both(parts) => parts.iter().all(of_memory),
+            _ => of_memory(i),
         };
         let intervals = indices.iter().all(interval);
         intervals && (rows || indices.len() == 1) && start

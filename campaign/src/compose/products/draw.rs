@@ -1,7 +1,10 @@
 //! Random decisions. Most of what is drawn should be accepted: what is refused by rule is drawn now and then.
 
 use super::made::{chain, hand_over, held, written};
-use super::{Between, Cluster, Engine, Factor, Grid, Product, Roles, Split, Step, Store, Threads, Tiles, Via, Writer};
+use super::{
+    Also, Between, Cluster, Engine, Factor, Grid, Placed, Product, Roles, Split, Step, Store, Threads, Tiles, Via,
+    Writer,
+};
 use crate::compose::ast::{Reduction, Type};
 use crate::rng::Rng;
 
@@ -82,7 +85,7 @@ pub fn product(rng: &mut Rng) -> Product {
         store: Store::Single,
         part: None,
         slots: None,
-        also: rng.chance(5),
+        also: rng.chance(8).then(|| *rng.pick(&[Also::Equation, Also::Tuple])),
     };
     for n in 0..2 {
         swizzle(&mut product, n, rng);
@@ -107,7 +110,12 @@ pub fn product(rng: &mut Rng) -> Product {
     }
     let copied = (0..2).filter(|n| product.factors[*n].via == Via::Tma).collect::<Vec<_>>();
     if product.batch.is_some() && !copied.is_empty() && rng.chance(50) {
-        product.placed = Some(*rng.pick(&copied));
+        let along = rng.below(3);
+        // A tile of a block, a few of them, or a part of one.
+        let tile = product.block()[along];
+        let parts = [1, 1, 2, 2, 4].into_iter().filter(|n| tile % (8 * n) == 0).map(|n| tile / n);
+        let each = *rng.pick(&parts.chain([2 * tile]).collect::<Vec<_>>());
+        product.placed = Some(Placed { of: *rng.pick(&copied), each: rng.chance(60).then_some((along, each)) });
     }
     launch(&mut product, rng);
     output(&mut product, rng);
@@ -117,6 +125,13 @@ pub fn product(rng: &mut Rng) -> Product {
         product.factors[1].ty = if ty == Type::F16 { Type::Bf16 } else { Type::F16 };
     }
     own_equations(&mut product, rng);
+    if let Some(Placed { of, each: Some((along, _)) }) = &mut product.placed
+        && product.held[*of].is_some()
+        && *along == 1 - *of
+    {
+        // The equation of a factor knows its own axes.
+        *along = *of;
+    }
     hand_over(&mut product, rng);
     turns(&mut product, rng);
     product

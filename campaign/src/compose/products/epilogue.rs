@@ -1,6 +1,6 @@
 //! What is made of the sums: equations, and the tensors that they read.
 
-use super::{Between, Product, Step};
+use super::{Also, Between, Product, Step};
 use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, Input, Reduction, Type};
 
 /// The name of a tensor that a step reads, if it reads one.
@@ -107,8 +107,13 @@ pub(super) fn equations(product: &Product, lengths: [Extent; 3], terms: Expr) ->
         outer.swap(last - 1, last);
     }
     let mut all = vec![Equation::new("c", product.output, outer, cast(sum, last, product.output), true)];
-    if product.also {
-        all.push(Equation::new("d", sum, axes.clone(), sums.clone(), true));
+    match product.also {
+        Some(Also::Equation) => all.push(Equation::new("d", sum, axes.clone(), sums.clone(), true)),
+        Some(Also::Tuple) => {
+            all[0].value = Expr::Tuple(vec![all[0].value.clone(), sums.clone()]);
+            all[0].also = vec![("d".to_owned(), sum)];
+        }
+        None => {}
     }
     all.extend(between);
     for (name, by) in rows(product) {

@@ -1,7 +1,7 @@
 //! Copies of the factors in shared memory, and factors that have an equation of their own: lanes hold them, or threads
 //! write them to shared memory.
 
-use super::{Engine, Factor, Made, Product, Threads, Via};
+use super::{Engine, Factor, Made, Placed, Product, Threads, Via};
 use crate::compose::ast::{Equation, Expr, Extent, Index, Input, PITCHES, Pitch, Reduction, Schedule, Stride, Type};
 
 /// The names of a factor, of its copy, and of its axis that is not of terms.
@@ -42,18 +42,24 @@ fn in_tensor(product: &Product, n: usize) -> Expr {
     let factor = &product.factors[n];
     let own = [Index::Axis(axis(n).to_owned(), 1, factor.plus[0])];
     let terms = [Index::Axis("k".to_owned(), 1, factor.plus[1])];
-    let is_placed = product.placed == Some(n);
-    let of_batch = || if is_placed { Index::Gather(PLACES.to_owned(), vec![index("z")], None) } else { index("z") };
-    let batch = product.batch.map(|_| of_batch());
-    let or = is_placed.then(|| Box::new(Expr::Literal(0)));
+    let placed = product.placed.filter(|placed| placed.of == n);
+    let of_batch = |_| match placed {
+        Some(Placed { each, .. }) => {
+            let each = each.map(|(along, each)| index(["m", "n", "k"][along]).over(Extent::literal(each), false));
+            Index::Gather(PLACES.to_owned(), [index("z")].into_iter().chain(each).collect(), None)
+        }
+        None => index("z"),
+    };
+    let batch = product.batch.map(of_batch);
+    let or = placed.map(|_| Box::new(Expr::Literal(0)));
     let [first, second] = if factor.across { [terms, own] } else { [own, terms] };
     Expr::Read(name(n).to_owned(), batch.into_iter().chain(first).chain(second).collect(), or)
 }
 
 /// What says which one of a batch is multiplied.
-pub(super) fn places(product: &Product) -> Option<Input> {
-    product.placed?;
-    let shape = product.batch.map(Extent::literal).into_iter().collect();
+pub(super) fn places(product: &Product, lengths: [Extent; 3]) -> Option<Input> {
+    let each = product.placed?.each.map(|(along, _)| lengths[along]);
+    let shape = product.batch.map(Extent::literal).into_iter().chain(each).collect();
     Some(Input { indices: true, ..Input::new(PLACES, Type::I32, shape) })
 }
 
@@ -378,7 +384,11 @@ fn tiles(product: &Product, n: usize) -> Vec<String> {
     };
     let outer = if factor.rows_outside { [&across.0, &along.0] } else { [&along.0, &across.0] };
     let inner = if factor.across { [&along.1, &across.1] } else { [&across.1, &along.1] };
-    let order: Vec<&str> = outer.into_iter().flatten().chain(inner).map(String::as_str).collect();
+    // Parts of a tile lie at places of their own.
+    let parts =
+        product.placed.filter(|p| p.of == n && p.each.is_some_and(|(along, each)| each < product.block()[along]));
+    let order = outer.into_iter().flatten().chain(inner).map(String::as_str);
+    let order: Vec<&str> = parts.map(|_| "z").into_iter().chain(order).collect();
     if !factor.bare {
         let swizzle = if factor.swizzle > 0 { format!(" swizzle {}", factor.swizzle) } else { String::new() };
         ops.push(format!("layout [{}]{swizzle}", order.join(", ")));

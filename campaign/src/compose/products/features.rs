@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Between, Engine, Grid, Made, Product, Split, Step, Store, Via, Writer};
+use super::{Also, Between, Engine, Grid, Made, Product, Split, Step, Store, Via, Writer};
 use crate::compose::ast::{Reduction, Type};
 
 /// Every feature; the matrix has a row and a column for each.
@@ -64,6 +64,10 @@ pub const FEATURES: &[&str] = &[
     "padded",
     "batch",
     "placed-by-memory",
+    "placed-rows",
+    "placed-columns",
+    "placed-terms",
+    "placed-parts",
     "units-below",
     "units-beside",
     "inner-loop",
@@ -125,6 +129,7 @@ pub const FEATURES: &[&str] = &[
     "parts",
     "store-ring",
     "beside",
+    "tuple",
     "narrow-entry",
     "wide-entry",
     "only-entry",
@@ -237,7 +242,8 @@ pub fn of(product: &Product) -> BTreeSet<&'static str> {
     add(product.output != product.sum(), "other-output");
     add(product.output.bytes() < product.sum().bytes(), "narrow-output");
     add(product.transposed, "transposed");
-    add(product.also, "beside");
+    add(product.also == Some(Also::Equation), "beside");
+    add(product.also == Some(Also::Tuple), "tuple");
     add(product.part.is_some(), "parts");
     add(product.slots.is_some(), "store-ring");
     match product.store {
@@ -333,6 +339,10 @@ fn of_factors(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {
     }
     add(product.batch.is_some(), "batch");
     add(product.placed.is_some(), "placed-by-memory");
+    if let Some((along, each)) = product.placed.and_then(|placed| placed.each) {
+        add(true, ["placed-rows", "placed-columns", "placed-terms"][along]);
+        add(each < product.block()[along], "placed-parts");
+    }
 }
 
 fn of_tiles(product: &Product, add: &mut dyn FnMut(bool, &'static str)) {

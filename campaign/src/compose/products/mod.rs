@@ -123,6 +123,15 @@ pub struct Threads {
     pub chunks_outside: bool,
 }
 
+/// The factor of which memory says which one of a batch is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The factor.
+    pub of: usize,
+    /// Whether it says so for so many rows (0), columns (1) or terms (2) each; for all of a product, if not.
+    pub each: Option<(usize, i64)>,
+}
+
 /// Tiles of a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiles {
@@ -323,8 +332,8 @@ pub struct Product {
     pub held: [Option<Held>; 2],
     /// Products of a batch, if it is one.
     pub batch: Option<i64>,
-    /// The factor of which memory says which one of the batch is multiplied.
-    pub placed: Option<usize>,
+    /// The factor of which memory says which one of the batch is multiplied, if it does.
+    pub placed: Option<Placed>,
     /// Tiles.
     pub tiles: Tiles,
     /// Rows, columns and terms that are numbers and no sizes.
@@ -364,7 +373,16 @@ pub struct Product {
     /// Slots of the buffer from which it is stored, if that is said.
     pub slots: Option<i64>,
     /// Whether the sums themselves are an output, too.
-    pub also: bool,
+    pub also: Option<Also>,
+}
+
+/// How a second output stands beside the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Also {
+    /// With an equation and a schedule of its own.
+    Equation,
+    /// As the second part of a tuple.
+    Tuple,
 }
 
 impl Tiles {

@@ -1,6 +1,6 @@
 //! Decisions, taken back one after the other.
 
-use super::{Between, Engine, Grid, Held, Made, Product, Split, Store, Threads, Via, Writer, Written};
+use super::{Between, Engine, Grid, Held, Made, Placed, Product, Split, Store, Threads, Via, Writer, Written};
 
 /// Takes decisions back as long as `fails` says that what is left still does; tries at most so many.
 pub fn shrink(product: &Product, tries: &mut u32, fails: &dyn Fn(&Product) -> bool) -> Product {
@@ -36,7 +36,8 @@ fn candidates(product: &Product) -> Vec<Product> {
     with(&|p| p.launch.clear());
     with(&|p| (p.batch, p.placed) = (None, None));
     with(&|p| p.placed = None);
-    with(&|p| p.also = false);
+    with(&|p| p.placed = p.placed.map(|placed| Placed { each: None, ..placed }));
+    with(&|p| p.also = None);
     with(&|p| p.between = Between::Output);
     of_stores(&mut with);
     with(&|p| p.grid = Grid::Both);

@@ -1,6 +1,6 @@
 //! The kernel that the decisions of a product say.
 
-use super::{Between, Engine, Grid, Product, Split, Store, Writer, epilogue, factor};
+use super::{Also, Between, Engine, Grid, Product, Split, Store, Writer, epilogue, factor};
 use crate::compose::ast::{End, Expr, Extent, Kernel, Reduction, Schedule, Tile};
 
 /// Clauses of what the role that multiplies computes.
@@ -74,7 +74,7 @@ impl Product {
         let in_memory = (0..2).filter(|n| self.chain(*n).is_none());
         let mut inputs: Vec<_> = in_memory.map(|n| factor::input(self, n, lengths, &mut pitches)).collect();
         inputs.extend((0..2).flat_map(|n| factor::others(self, n, lengths)));
-        inputs.extend(factor::places(self));
+        inputs.extend(factor::places(self, lengths));
         inputs.extend(epilogue::inputs(self, lengths));
         let mut least = [0; 3];
         if self.fewer {
@@ -104,7 +104,7 @@ impl Product {
         if let Store::Shared(swizzle) = self.store {
             kernel.schedules.push(self.store_schedule(swizzle, &place.1));
         }
-        if self.also {
+        if self.also == Some(Also::Equation) {
             let mut beside = Schedule { name: "d".to_owned(), at: Some(place.clone()), ..output.clone() };
             // It has no blocks of its own, whose order it could say.
             for op in &mut beside.ops {

@@ -36,6 +36,8 @@ pub struct CyclicEquations {
     pub names: Vec<String>,
     /// Their left-hand sides.
     pub spans: Vec<Span>,
+    /// Of the only one: the read of one of its tensors by the value of another one, with their names.
+    pub of_tuple: Option<(String, String, Span)>,
 }
 
 impl IntoDiagnostic for CyclicEquations {
@@ -43,6 +45,12 @@ impl IntoDiagnostic for CyclicEquations {
         let span = self.spans.first().copied().unwrap_or(Span::UNKNOWN);
         let quoted = |name: &String| format!("`{name}`");
         let first = self.names.first().map(quoted).unwrap_or_default();
+        if let Some((reader, read, span_of_read)) = self.of_tuple {
+            return Diagnostic::new(Code::TW0110, span_of_read, format!("`{reader}` reads `{read}` of its own equation"))
+                .label(span, "defines both")
+                .note("the values of a tuple are found at one time, and none reads another one")
+                .help(format!("give `{read}` an equation of its own, or write its value in the place of the read"));
+        }
         if self.names.len() == 1 {
             return Diagnostic::new(Code::TW0110, span, format!("{first} is defined by itself"))
                 .note("equations have no order and no loop, and there is no scan yet")

@@ -18,7 +18,8 @@ row! {
     /// The counterexample names an element, the element that it reads, and who overwrites that one.
     ///
     /// An intermediate may read element `i` for it, if it has no schedule, and if that equation alone reads it, at
-    /// element `i`: it is computed there.
+    /// element `i`: it is computed there. Several tensors that need each other's old elements are defined by one
+    /// equation: `(p, m)[i] = (p[i] - 0.1 * m[i], 0.9 * m[i] + g[i]);`.
     ///
     /// ## Right
     ///
@@ -37,6 +38,9 @@ pub enum InPlaceReader {
     OtherEquation {
         /// The equation that does.
         writer: Span,
+        /// If that reads the element that it defines itself: the tensors of one equation that would define them all,
+        /// and its axes.
+        together: Option<(Vec<String>, Vec<String>)>,
     },
     /// Its own equation, at another element than the one it writes.
     OtherElement {
@@ -71,8 +75,19 @@ impl IntoDiagnostic for InPlaceRead {
             );
         let help = format!("write to another tensor: `-> (out: …)` instead of `inout {tensor}`");
         match reader {
-            InPlaceReader::OtherEquation { writer } => {
-                diagnostic.label(writer, format!("`{tensor}` is written here")).help(help)
+            InPlaceReader::OtherEquation { writer, together } => {
+                let diagnostic = diagnostic.label(writer, format!("`{tensor}` is written here"));
+                let help = match together {
+                    Some((names, axes)) => format!(
+                        "define them by one equation, whose values are found before any is written: \
+                         `({})[{}] = ({});`; or {help}",
+                        names.join(", "),
+                        axes.join(", "),
+                        vec!["…"; names.len()].join(", "),
+                    ),
+                    None => help,
+                };
+                diagnostic.help(help)
             }
             InPlaceReader::OtherElement { axes, witness, writer } => {
                 let diagnostic = diagnostic.label(writer, format!("`{tensor}` is written here"));

@@ -5,8 +5,9 @@ use crate::diag::words::count;
 use crate::source::Span;
 
 row! {
-    /// Only a `fold` has several values. Its targets, its initial state, its patterns and its next state have the same
-    /// length.
+    /// An equation for several tensors has a tuple with a value for each, or a `fold` with as many states. The targets,
+    /// the tuple or the initial state, the patterns and the next state have the same length. A tuple is no value by
+    /// itself.
     ///
     /// ## Wrong
     ///
@@ -37,6 +38,8 @@ row! {
 pub enum TupleUse {
     /// The targets of an equation and its value.
     Targets,
+    /// The tensors of a scatter.
+    Scatter,
     /// A tuple where one value is needed.
     Value,
     /// The names of a state.
@@ -68,9 +71,11 @@ impl IntoDiagnostic for WrongTuple {
                 "the left-hand side names {}, and the right-hand side has {found}",
                 count(expected, "tensor", "tensors")
             ))
-            .help("only `fold` has several values: `(a, b)[i] = fold(…)`"),
+            .help("write a value for each, `(a, b)[i] = (…, …)`, or a `fold` with as many states"),
+            TupleUse::Scatter => new(format!("a scatter takes terms into one tensor, and here are {expected}"))
+                .help("write an equation for each"),
             TupleUse::Value => new(format!("{} where one is needed", states(found)))
-                .help("give a `fold` with several states an equation of its own: `(a, b)[i] = fold(…);`"),
+                .help("an equation of its own has several values: `(a, b)[i] = (…, …);`, or `(a, b)[i] = fold(…);`"),
             TupleUse::Pattern => new(format!(
                 "the state has {}, and {} named",
                 states(expected),

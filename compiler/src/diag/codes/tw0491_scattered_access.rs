@@ -150,9 +150,9 @@ impl IntoDiagnostic for ScatteredAccess {
                  as the example `tiled_transpose` does: no order of threads is right for all of the stage",
             ),
             Gather::ByLane(axis) => diagnostic.help(format!(
-                "`{axis}` is a vector, and this access is made lane by lane: it has `or`, stands in an `if`, or is not \
-                 known to start at a multiple of the vector; without `vectorize {axis}`, neighbouring threads can have \
-                 neighbouring elements"
+                "`{axis}` is a vector, and this access is made lane by lane: it is not known to start at a multiple of \
+                 the vector, or its `or` or `if` is not known to decide for all lanes at once; without \
+                 `vectorize {axis}`, neighbouring threads can have neighbouring elements"
             )),
         }
         .help("or silence this with `#[allow(TW0491)]` before the kernel")

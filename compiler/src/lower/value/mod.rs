@@ -102,8 +102,8 @@ impl Accumulator {
     }
 }
 
-/// Vectors, by read and number of the element of lane 0.
-type Loaded = SortedMap<(AlgorithmValue, Rc<Expr>), Vec<ValueId>>;
+/// Vectors, by read and number of the element of lane 0; where that is over integers of memory, by what these are.
+type Loaded = SortedMap<(AlgorithmValue, Rc<Expr>, Rc<[Expr]>), Vec<ValueId>>;
 
 /// The lane being computed of a vectorised leaf.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use crate::lower::nested_stage::Instance;
 use crate::lower::staging::Held;
 use crate::memory::alignment::alignment;
 use crate::program::expressions;
-use crate::schedule::accesses::FromMemory;
+use crate::schedule::accesses::{self, FromMemory, Gathered};
 use crate::schedule::vector::{Class, Vector};
 use crate::schedule::{Reads, Register, Stage, leaves_at, register, vector};
 
@@ -93,10 +93,25 @@ impl<'a> Values<'a> {
                     }
                     None => (Memory::Parameter(parameter), self.offset(b, tensor, &values)),
                 };
-                self.element(b, id, place, (guard, scope), &exprs, |this, vector| {
+                let is_guarded = guard.is_some();
+                let gathered = if is_guarded { self.gathered(tensor, list, &exprs, scope) } else { None };
+                let (indices, of_memory) = match &gathered {
+                    Some(gathered) => {
+                        let of_memory: Vec<Expr> =
+                            gathered.reads.iter().flat_map(|read| read.indices.clone()).collect();
+                        ([&gathered.indices[..], &of_memory].concat().into(), of_memory.into())
+                    }
+                    None => (exprs.clone(), Rc::default()),
+                };
+                self.element(b, id, place, (guard, scope), (&indices, of_memory), |this, vector| {
                     let (symbolic, facts) = (this.symbolic, this.facts);
-                    let number = expressions::offset(tensor, &exprs, facts);
+                    let (indices, reads) = gathered.as_ref().map_or((&exprs[..], &[][..]), |g| (&g.indices, &g.reads));
+                    let number = expressions::offset(tensor, indices, facts);
+                    let sizes = accesses::sizes(tensor, facts);
+                    let is_together =
+                        !is_guarded || vector.is_within_together((indices, &sizes), reads, symbolic, facts);
                     let run = match &held {
+                        _ if !is_together => 1,
                         Some(held) => held.staged.neighbours(&exprs, vector, symbolic, facts),
                         None if vector.classify(&number, symbolic, facts) == Class::Vector => {
                             this.whole(parameter, vector.lanes as u32)
@@ -107,6 +122,12 @@ impl<'a> Values<'a> {
                 })
             }
         }
+    }
+
+    /// The indices of a read in a vector, over integers of memory; none if all of them are known, or nothing is.
+    fn gathered(&self, tensor: &TensorParameter, list: &[IndexId], exprs: &[Expr], scope: &Scope) -> Option<Gathered> {
+        let is_asked = self.lane.is_some() && !self.conditional && exprs.iter().any(Expr::is_unknown);
+        is_asked.then(|| accesses::gathered((self.program, self.facts), tensor, list, &scope.exprs())).flatten()
     }
 
     /// The indices of a read that takes an instance, as [`Held::offset`] counts them.
@@ -307,8 +328,13 @@ impl<'a> Values<'a> {
             Some(&nested_stage::Kept::Buffer { buffer, base, .. }) => {
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let offset = instance.place(b, values, (base, bytes), self.index);
-                self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), exprs, |this, vector| {
-                    let run = vector::read((stage, &stage.layout), exprs, (vector, this.symbolic, this.facts), bytes);
+                let (is_guarded, none) = (guard.is_some(), Rc::default());
+                self.element(b, id, (Memory::Buffer(buffer), offset), (guard, scope), (exprs, none), |this, vector| {
+                    let run = if is_guarded {
+                        1
+                    } else {
+                        vector::read((stage, &stage.layout), exprs, (vector, this.symbolic, this.facts), bytes)
+                    };
                     (run, stage.number(exprs))
                 })
             }
@@ -319,21 +345,22 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The element at an offset, or what a guard gives instead. An unguarded one is loaded with its neighbours:
-    /// `neighbours` says how many lanes of a vector are neighbours there, and by which number elements are told apart.
+    /// The element at an offset, or what a guard gives instead. It is loaded with its neighbours: `neighbours` says how
+    /// many lanes of a vector are neighbours there and have one guard, and by which number elements are told apart, for
+    /// the same integers of memory.
     fn element(
         &mut self,
         b: &mut Builder,
         id: AlgorithmValue,
         (memory, offset): (Memory, ValueId),
         (guard, scope): (Option<(ValueId, AlgorithmValue)>, &Scope),
-        indices: &Rc<[Expr]>,
+        (indices, of_memory): (&Rc<[Expr]>, Rc<[Expr]>),
         neighbours: impl FnOnce(&Self, &Vector) -> (u32, Expr),
     ) -> ValueId {
-        if let Some((predicate, or)) = guard {
-            let otherwise = [self.value(b, or, scope)];
-            return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
-        }
+        // What is written as a number is one for all lanes.
+        let is_literal =
+            guard.is_none_or(|(_, or)| matches!(self.program.algorithm.values[or as usize], Value::Literal(_)));
+        let guard = guard.map(|(predicate, or)| (predicate, self.value(b, or, scope)));
         // Loops that are written out ask for the same indices in each iteration.
         let is_known = self.neighbours.get(&(id, memory)).is_some_and(|known| known.indices == *indices);
         if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional && !is_known) {
@@ -343,7 +370,9 @@ impl<'a> Values<'a> {
         let lane = self.lane.as_mut().filter(|_| !self.conditional);
         let known = self.neighbours.get_mut(&(id, memory)).filter(|known| known.run > 1);
         let (Some(lane), Some(Neighbours { run, number, first, .. })) = (lane, known) else {
-            return b.load(memory, offset, 1, None)[0];
+            let otherwise = guard.map(|(_, or)| [or]);
+            let guard = guard.zip(otherwise.as_ref()).map(|((predicate, _), otherwise)| Guard { predicate, otherwise });
+            return b.load(memory, offset, 1, guard)[0];
         };
         let (var, run, at) = (lane.vector.var, *run, lane.number % *run);
         let of = lane.number - at;
@@ -356,13 +385,24 @@ impl<'a> Values<'a> {
                 found
             }
         };
-        let loaded = lane.loaded.entry((id, first));
+        let ty = self.program.algorithm.types[id as usize];
+        let loaded = lane.loaded.entry((id, first, of_memory));
         let loaded = loaded.or_insert_with(|| {
             let back = b.index_literal(self.index, -i64::from(at));
             let start = b.index_add(offset, back);
-            b.load(memory, start, run, None)
+            let otherwise = guard.map(|(_, or)| {
+                // What each lane has instead, or else anything.
+                let or = if is_literal { or } else { b.literal(ty, 0) };
+                vec![or; run as usize]
+            });
+            let guard = guard.zip(otherwise.as_ref()).map(|((predicate, _), otherwise)| Guard { predicate, otherwise });
+            b.load(memory, start, run, guard)
         });
-        loaded[at as usize]
+        let loaded = loaded[at as usize];
+        match guard {
+            Some((predicate, or)) if !is_literal => b.select(predicate, loaded, or),
+            _ => loaded,
+        }
     }
 
     /// Whether an index is one of a dimension with a size.

@@ -227,6 +227,25 @@ fn dot_accumulates_in_the_wide_type() {
 }
 
 #[test]
+fn tuples_define_several_tensors() {
+    check(
+        "(inout p: f32[N], inout m: f32[N], g: bf16[N]) -> (n: i32[N])",
+        "t[i] = 0.5 * m[i] + g[i] as f32; (p, m, n)[i] = (p[i] - t[i], t[i], i as i32);",
+        expect![[r#"
+            t[i in 0..N]: f32 = 0.5f32 * m[i] + g[i] as f32
+            (p, m, n)[i in 0..N]: (f32, f32, i32) = (p[i] - t[i], t[i], i as i32)
+        "#]],
+    );
+    check(
+        "(x: f32[M, N]) -> (a: f32[M], b: f32[M])",
+        "(a, b)[i] = (fold(|j| init 0.0, step s => s + x[i, j]), max(|j| x[i, j]));",
+        expect![[r#"
+            (a, b)[i in 0..M]: (f32, f32) = (fold(|j in 0..N| init (0.0f32), step (%0) => (%0 + x[i, j])).0, max(|j in 0..N| x[i, j]))
+        "#]],
+    );
+}
+
+#[test]
 fn folds_have_tuples_of_state() {
     check(
         "(x: f32[M, N]) -> (m: f32[M], s: f32[M])",

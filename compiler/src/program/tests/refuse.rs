@@ -1318,10 +1318,69 @@ fn reductions_are_what_they_say() {
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { (a, b)[] = sum(|i| x[i]); y[] = a[] + b[]; }
               |                                                ^^^^^^^^^^^^^
-              = help: only `fold` has several values: `(a, b)[i] = fold(…)`
+              = help: write a value for each, `(a, b)[i] = (…, …)`, or a `fold` with as many states
               = explain: TW0125
 
         "#]],
+    );
+    check(
+        "(x: f32[N]) -> (a: f32[N], b: f32[N])",
+        "(a, b)[i] = (x[i], (x[i], 1.0));",
+        expect![[r#"
+        error[TW0125]: 2 values where one is needed
+         --> kernel.rs:1:68
+          |
+        1 | kernel K(x: f32[N]) -> (a: f32[N], b: f32[N]) { (a, b)[i] = (x[i], (x[i], 1.0)); }
+          |                                                                    ^^^^^^^^^^^
+          = help: an equation of its own has several values: `(a, b)[i] = (…, …);`, or `(a, b)[i] = fold(…);`
+          = explain: TW0125
+
+    "#]],
+    );
+    check(
+        "(inout a: f32[N], inout b: f32[N], x: f32[K], p: i32[K])",
+        "(a, b)[p[i]] += (sum(|i| x[i]), sum(|i| x[i]));",
+        expect![[r#"
+            error[TW0125]: a scatter takes terms into one tensor, and here are 2
+             --> kernel.rs:1:68
+              |
+            1 | kernel K(inout a: f32[N], inout b: f32[N], x: f32[K], p: i32[K]) { (a, b)[p[i]] += (sum(|i| x[i]), sum(|i| x[i])); }
+              |                                                                    ^^^^^^^^^^^^
+              = help: write an equation for each
+              = explain: TW0125
+
+        "#]],
+    );
+    check(
+        "(x: f32[N]) -> (a: f32[N], b: i32[N])",
+        "(a, b)[i] = (x[i], x[i]);",
+        expect![[r#"
+        error[TW0119]: `b` is `i32` and its definition is `f32`
+         --> kernel.rs:1:68
+          |
+        1 | kernel K(x: f32[N]) -> (a: f32[N], b: i32[N]) { (a, b)[i] = (x[i], x[i]); }
+          |                                                                    ^^^^
+          = note: nothing is converted without `as`
+          = help: convert it: `… as i32`
+          = explain: TW0119
+
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (a: f32[N], b: f32[N])",
+        "(a, b)[i] = (b[i], x[i]);",
+        expect![[r#"
+        error[TW0110]: `a` reads `b` of its own equation
+         --> kernel.rs:1:62
+          |
+        1 | kernel K(x: f32[N]) -> (a: f32[N], b: f32[N]) { (a, b)[i] = (b[i], x[i]); }
+          |                                                 --------- defines both
+          |                                                              ^^^^
+          = note: the values of a tuple are found at one time, and none reads another one
+          = help: give `b` an equation of its own, or write its value in the place of the read
+          = explain: TW0110
+
+    "#]],
     );
     check(
         "(x: f32[N]) -> (y: f32[])",
@@ -1332,7 +1391,7 @@ fn reductions_are_what_they_say() {
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = 1.0 + fold(|i| init (0.0f32, 0.0f32), step (a, b) => (a, x[i])); }
               |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-              = help: give a `fold` with several states an equation of its own: `(a, b)[i] = fold(…);`
+              = help: an equation of its own has several values: `(a, b)[i] = (…, …);`, or `(a, b)[i] = fold(…);`
               = explain: TW0125
 
         "#]],
@@ -1500,6 +1559,63 @@ fn in_place_updates_read_nothing_else() {
               = explain: TW0124
 
         "#]],
+    );
+}
+
+#[test]
+fn tensors_that_need_each_others_elements_are_of_one_equation() {
+    check(
+        "(inout a: f32[N], inout b: f32[N])",
+        "a[i] = a[i] + b[i]; b[i] = 2.0 * b[i];",
+        expect![[r#"
+        error[TW0124]: `b` is updated in place, and this read may see the new value
+         --> kernel.rs:1:60
+          |
+        1 | kernel K(inout a: f32[N], inout b: f32[N]) { a[i] = a[i] + b[i]; b[i] = 2.0 * b[i]; }
+          |                                                            ^^^^
+          |                                                                  ---- `b` is written here
+          = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+            intermediate without a schedule that only this definition reads, at that element
+          = help: define them by one equation, whose values are found before any is written: `(b, a)[i] = (…, …);`; or write to
+            another tensor: `-> (out: …)` instead of `inout b`
+          = explain: TW0124
+
+    "#]],
+    );
+    // Not of another shape, and not where the read is elsewhere.
+    check(
+        "(inout a: f32[N], inout b: f32[N])",
+        "a[i] = a[i] + (b[i + 1] or 0.0); b[i] = 2.0 * b[i];",
+        expect![[r#"
+        error[TW0124]: `b` is updated in place, and this read may see the new value
+         --> kernel.rs:1:60
+          |
+        1 | kernel K(inout a: f32[N], inout b: f32[N]) { a[i] = a[i] + (b[i + 1] or 0.0); b[i] = 2.0 * b[i]; }
+          |                                                            ^^^^^^^^^^^^^^^^^
+          |                                                                               ---- `b` is written here
+          = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+            intermediate without a schedule that only this definition reads, at that element
+          = help: write to another tensor: `-> (out: …)` instead of `inout b`
+          = explain: TW0124
+
+    "#]],
+    );
+    check(
+        "(inout a: f32[N], inout b: f32[N])",
+        "(a, b)[i] = (b[N - 1 - i], a[i]);",
+        expect![[r#"
+        error[TW0124]: `b` is updated in place, and this read may see the new value
+         --> kernel.rs:1:59
+          |
+        1 | kernel K(inout a: f32[N], inout b: f32[N]) { (a, b)[i] = (b[N - 1 - i], a[i]); }
+          |                                              --------- `b` is written here
+          |                                                           ^^^^^^^^^^^^
+          = note: an element that is updated in place is read by its own definition only, before it is written; or by an
+            intermediate without a schedule that only this definition reads, at that element
+          = help: read `b[i]` only, or write to another tensor: `-> (out: …)` instead of `inout b`
+          = explain: TW0124
+
+    "#]],
     );
 }
 
