@@ -26,6 +26,16 @@ schedule! {
     }
 }
 
+schedule! {
+    #[allow(TW0491)]
+    /// Rows lie at multiples of a vector, and end inside of one.
+    kernel Ends(x: f32[M, 130; 132, 1]) -> (y: f32[M, 132]) {
+        y[i, j] = x[i, j] or 0.5;
+        launch threads(32);
+        schedule y { split j by 128, 4 -> b, t, v; bind i, b: grid; bind t: thread; vectorize v; }
+    }
+}
+
 /// Loads of four elements at once that a predicate decides, and loads of one.
 fn loads(ptx: &str) -> [usize; 2] {
     let entry = ptx.split(".visible .entry").nth(1).expect("an entry point");
@@ -37,8 +47,20 @@ fn loads(ptx: &str) -> [usize; 2] {
 fn what_all_lanes_share_is_read_at_once() {
     // The column before is another vector's.
     assert_eq!(loads(&Around::KERNEL.ptx.text), [3, 4]);
+    // Lanes are inside, and the lanes behind them are not.
+    assert_eq!(loads(&Ends::KERNEL.ptx.text), [0, 4]);
     // Each lane has its own row, and of a row that a named row names nothing is known.
     assert_eq!(loads(&Rows::KERNEL.ptx.text)[0], 2);
+}
+
+#[test]
+fn what_lies_between_rows_is_not_read() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let memory = Tensor::from_slice(&device, &vec![9.0_f32; 3 * 132], [3, 132]).unwrap();
+    let mut y = Tensor::zeros(&device, [3, 132]).unwrap();
+    Ends { x: &memory.slice(1, ..130).unwrap(), y: &mut y }.launch(&device).unwrap();
+    let of = |at: usize| if at % 132 < 130 { 9.0 } else { 0.5 };
+    assert_eq!(y.to_vec().unwrap(), (0..3 * 132).map(of).collect::<Vec<f32>>());
 }
 
 #[test]

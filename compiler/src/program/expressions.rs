@@ -1,4 +1,4 @@
-//! Indices of a program, and its tensors' strides, as expressions.
+//! Indices of a program, and its tensors' sizes and strides, as expressions.
 
 use tilewright_kernel::algorithm::{Axis, AxisId, Index, IndexId, ValueId, is_read};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
@@ -10,6 +10,11 @@ use crate::extent::{Expr, Facts, Var};
 
 /// The value of each axis in scope.
 pub type Scope = SortedMap<AxisId, Expr>;
+
+/// The size of each dimension of a tensor parameter.
+pub fn shape(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
+    tensor.shape.iter().map(|size| facts.normal(&Expr::from_size(size))).collect()
+}
 
 /// Strides of a tensor parameter in elements, as expressions.
 pub fn strides(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {

@@ -247,11 +247,6 @@ fn element((program, facts): (&Program, &Facts), value: ValueId, scope: &Scope) 
     (!indices.iter().any(Expr::is_unknown)).then_some(FromMemory { parameter, indices, or, listed: None })
 }
 
-/// The size of each dimension of a tensor.
-pub fn sizes(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
-    tensor.shape.iter().map(|size| facts.normal(&Expr::from_size(size))).collect()
-}
-
 struct Collector<'a> {
     program: &'a Program,
     facts: &'a Facts,
@@ -290,7 +285,7 @@ impl Collector<'_> {
         let offset = offset(tensor, &indices, self.facts);
         let (inner, in_terms) = (self.inner.clone(), self.in_terms && !is_write);
         let is_guarded = has_or || self.conditional && !is_write;
-        let within = if has_or && !self.conditional { sizes(tensor, self.facts) } else { Vec::new() };
+        let within = if has_or && !self.conditional { expressions::shape(tensor, self.facts) } else { Vec::new() };
         self.accesses.push(Access {
             parameter,
             value,

@@ -307,7 +307,7 @@ impl<'a> Points<'a> {
 
     fn sizes(&self, parameter: u16) -> Vec<Expr> {
         let tensor = expressions::tensor(self.program, parameter);
-        tensor.map_or_else(Vec::new, |t| t.shape.iter().map(|s| self.facts.normal(&Expr::from_size(s))).collect())
+        tensor.map_or_else(Vec::new, |tensor| expressions::shape(tensor, self.facts))
     }
 }
 

@@ -12,7 +12,8 @@
 //! width on both sides. By chance none of the three may round where others do (a mean of 32 equal terms is divided by
 //! powers of two only): where their hull is one value and the state is multiplied, divided or given to a function, it
 //! is taken again from sets that are wider at every operation. A state that is only added up keeps its value: if three
-//! orders do not round, its terms have room to spare. Outputs that rest on an estimate say so
+//! orders do not round, its terms mostly have room to spare. (Of 290,000 launches of random kernels one rounded where
+//! none of the three did, in the last place.) Outputs that rest on an estimate say so
 //! ([`Evaluator::estimates`]).
 
 use std::rc::Rc;

@@ -106,8 +106,9 @@ impl<'a> Values<'a> {
                 self.element(b, id, place, (guard, scope), (&indices, of_memory), |this, vector| {
                     let (symbolic, facts) = (this.symbolic, this.facts);
                     let (indices, reads) = gathered.as_ref().map_or((&exprs[..], &[][..]), |g| (&g.indices, &g.reads));
-                    let number = expressions::offset(tensor, indices, facts);
-                    let sizes = accesses::sizes(tensor, facts);
+                    let of_exprs = || expressions::offset(tensor, &exprs, facts);
+                    let number = gathered.as_ref().map_or_else(of_exprs, |g| g.offset.clone());
+                    let sizes = expressions::shape(tensor, facts);
                     let is_together =
                         !is_guarded || vector.is_within_together((indices, &sizes), reads, symbolic, facts);
                     let run = match &held {
@@ -370,9 +371,7 @@ impl<'a> Values<'a> {
         let lane = self.lane.as_mut().filter(|_| !self.conditional);
         let known = self.neighbours.get_mut(&(id, memory)).filter(|known| known.run > 1);
         let (Some(lane), Some(Neighbours { run, number, first, .. })) = (lane, known) else {
-            let otherwise = guard.map(|(_, or)| [or]);
-            let guard = guard.zip(otherwise.as_ref()).map(|((predicate, _), otherwise)| Guard { predicate, otherwise });
-            return b.load(memory, offset, 1, guard)[0];
+            return load(b, (memory, offset), 1, guard)[0];
         };
         let (var, run, at) = (lane.vector.var, *run, lane.number % *run);
         let of = lane.number - at;
@@ -390,13 +389,9 @@ impl<'a> Values<'a> {
         let loaded = loaded.or_insert_with(|| {
             let back = b.index_literal(self.index, -i64::from(at));
             let start = b.index_add(offset, back);
-            let otherwise = guard.map(|(_, or)| {
-                // What each lane has instead, or else anything.
-                let or = if is_literal { or } else { b.literal(ty, 0) };
-                vec![or; run as usize]
-            });
-            let guard = guard.zip(otherwise.as_ref()).map(|((predicate, _), otherwise)| Guard { predicate, otherwise });
-            b.load(memory, start, run, guard)
+            // What each lane has instead, or else anything.
+            let guard = guard.map(|(inside, or)| (inside, if is_literal { or } else { b.literal(ty, 0) }));
+            load(b, (memory, start), run, guard)
         });
         let loaded = loaded[at as usize];
         match guard {
@@ -467,4 +462,16 @@ impl<'a> Values<'a> {
         }
         inside
     }
+}
+
+/// Loads lanes, or takes what there is instead of all of them where the predicate of a guard does not hold.
+fn load(
+    b: &mut Builder,
+    (memory, offset): (Memory, ValueId),
+    lanes: u32,
+    guard: Option<(ValueId, ValueId)>,
+) -> Vec<ValueId> {
+    let otherwise = guard.map_or_else(Vec::new, |(_, or)| vec![or; lanes as usize]);
+    let guard = guard.map(|(predicate, _)| Guard { predicate, otherwise: &otherwise });
+    b.load(memory, offset, lanes, guard)
 }

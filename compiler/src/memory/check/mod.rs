@@ -219,7 +219,7 @@ impl Check<'_> {
         let tensor = self.program.parameters[usize::from(access.parameter)].name.to_string();
         let is_result = access.is_write && vector.is_data;
         if access.is_guarded || access.is_write && !is_result {
-            return None; // each lane decides on its own; or the lanes are terms of one element
+            return None; // lane by lane at worst, as any read with `or` may be; or the lanes are terms of one element
         }
         let along = vector.along(&access.offset, self.symbolic, self.facts);
         if let Along::Affine { base, step } = &along
